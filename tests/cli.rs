@@ -186,6 +186,31 @@ fn a_failed_conversion_leaves_the_old_trace() {
 }
 
 #[test]
+fn a_command_that_reads_nothing_leaves_the_old_file() {
+    let desk = Desk::with("empty.bin", b"");
+    desk.put("run.bin", &capture(50));
+    desk.put("budget.toml", b"rules = [\"losses == 0\"]");
+    desk.put("kept", b"the old one");
+    let check = "check --budget budget.toml";
+    for command in ["stats", "stats --json", "stats --csv", "stats --folded", "info", "info --json", check] {
+        for input in ["empty.bin", "gone.bin"] {
+            desk.run(&format!("{command} {input} -o kept")).ends(1).says(&[&format!("error: {input} ")]);
+            assert_eq!(desk.get("kept"), b"the old one", "{command} {input}");
+            desk.run(&format!("{command} {input} -o new")).ends(1);
+        }
+    }
+    // Every record of another format is invalid.
+    desk.run("dump --format qs run.bin -o kept").ends(1).says(&["run.bin has no valid QP/Spy (QS) record"]);
+    assert_eq!(desk.get("kept"), b"the old one");
+    assert_eq!(desk.names(), ["budget.toml", "empty.bin", "kept", "run.bin"]);
+    // For CI, that a recording cannot be read is a result. So are the others of several.
+    desk.run(&format!("{check} empty.bin -o kept --junit junit.xml")).ends(1);
+    assert!(desk.text("junit.xml").contains("errors=\"1\""));
+    desk.run("stats --csv empty.bin run.bin -o kept").ends(1);
+    assert!(desk.text("kept").contains("run.bin,"));
+}
+
+#[test]
 fn every_dress_of_a_capture_gives_the_same_trace() {
     let bytes = capture(500);
     let desk = Desk::with("run.bin", &bytes);
@@ -625,6 +650,21 @@ fn dumps_in_hex_are_read() {
     desk.run("xxd.txt -o x --name a").ends(0).says(&["Tonbandgerät in hex dump"]);
     desk.run("a.bin -o y").ends(0);
     assert!(desk.get("x") == desk.get("y"));
+    let od = |offset: &dyn Fn(usize) -> String| {
+        let line = |(line, bytes): (usize, &[u8])| {
+            let words: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{} {}\n", offset(line * 16), words.join(" "))
+        };
+        bytes.chunks(16).enumerate().map(line).collect::<String>() + &offset(bytes.len()) + "\n"
+    };
+    for dump in [od(&|at| format!("{at:06x}")), od(&|at| format!("{at:07o}")), od(&|at| format!("{at:07}"))] {
+        desk.put("od.txt", dump.as_bytes());
+        desk.run("od.txt -o x --name a").ends(0).says(&["Tonbandgerät in hex dump"]);
+        assert!(desk.get("x") == desk.get("y"));
+    }
+    let words: String = (0..40).map(|line| format!("{:07o} 000403 001002\n", line * 4)).collect();
+    desk.put("words.txt", words.as_bytes());
+    desk.run("words.txt").ends(1).says(&["not a recording in a format known here"]);
 }
 
 #[test]

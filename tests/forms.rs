@@ -186,3 +186,40 @@ fn of_a_merge_only_options_that_concern_no_recording_are_of_no_use() {
     let hints = |input: usize| report["inputs"][input]["hints"].to_string();
     assert!(hints(0).contains(hint) && !hints(1).contains(hint), "{report}");
 }
+
+#[test]
+fn limits_of_a_merged_trace_name_who_broke_them() {
+    let desk = demo_desk();
+    let strict = "--merge demo.bin damaged.bin --strict -q -o m --junit - --report r.json";
+    let ran = desk.run(strict).ends(3);
+    assert_eq!(
+        ran.stderr,
+        "error: damaged.bin was converted, but with losses (at least 1 of 6761 events of the trace) beyond the limit set by --strict\n"
+    );
+    let junit = String::from_utf8(ran.stdout).unwrap();
+    assert!(junit.contains("tests=\"2\" failures=\"1\""), "{junit}");
+    assert!(junit.contains("at least 1 of 2313 events are lost") && !junit.contains("at least 0 of"), "{junit}");
+    let report = desk.json("r.json");
+    let status = |report: &Value, input: usize| report["inputs"][input]["status"].clone();
+    assert_eq!([status(&report, 0), status(&report, 1)], ["converted", "too_much_lost"]);
+    fs::copy(desk.path("damaged.bin"), desk.path("other.bin")).unwrap();
+    desk.run("--merge damaged.bin demo.bin other.bin --max-lost 1 -q -o m")
+        .ends(3)
+        .says(&["error: damaged.bin, other.bin were converted, but with losses (at least 2 of ", "set by --max-lost"]);
+    // The unit of the time stamps of QS is assumed.
+    desk.run("--merge demo.bin dpp.bin --strict-time -q -o m --report r.json")
+        .ends(3)
+        .says(&["error: dpp.bin was converted, but its time is assumed, which --strict-time does not allow"]);
+    let report = desk.json("r.json");
+    assert_eq!([status(&report, 0), status(&report, 1)], ["converted", "too_uncertain"]);
+}
+
+#[test]
+fn no_input_of_a_merged_trace_is_skipped() {
+    let desk = demo_desk();
+    desk.put("notes.md", b"no recording");
+    desk.run("--merge demo.bin damaged.bin notes.md --skip-unrecognised -o m")
+        .ends(2)
+        .says(&["--skip-unrecognised is not for --merge: ", "--glob"]);
+    assert!(!desk.path("m").exists());
+}

@@ -265,6 +265,18 @@ fn what_cannot_be_compared_says_why() {
             && printed.contains("only in the new one: core 0, isr SysTick, "),
         "{printed}"
     );
+    // Losses and gaps are in every recording: two that have nothing else in common do not pass.
+    let nothing = "nothing was compared: no metric is in both, except losses and gaps\n";
+    assert_eq!(error, format!("warning: {nothing}"));
+    let (status, printed, error) = run("diff -q demo.bin dpp.bin --fail-over 5%");
+    assert_eq!((status, error), (3, format!("error: {nothing}")));
+    assert!(printed.contains(": 0 metrics compared: "), "{printed}");
+    let (status, _, error) = run("diff -q demo.bin before.bin --from +200s --fail-over 5%");
+    assert!(status == 3 && error.ends_with(&format!("error: {nothing}")), "{error}");
+    assert!(error.contains("warning: demo.bin: ") && error.contains("warning: before.bin: "), "{error}");
+    let (status, printed, error) = run("diff -q demo.bin dpp.bin --fail-over 5% --only losses --only gaps");
+    assert_eq!((status, error.as_str()), (0, ""));
+    assert!(printed.contains(": 2 metrics compared: "), "{printed}");
 }
 
 /// Function profiles: a function that got slower by itself is named, not those that call it.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::args::{MoreInputs, ReadArgs};
 use super::output::create_parent;
 use super::plan::{Place, PlanError, Recordings, SourceName, Verbosity, path_text, plan_many, reading, shown};
-use super::recording_figures::{PartArgs, json, measure, report_problems, write_result};
+use super::recording_figures::{PartArgs, json, measure, report_problems, write_contents, write_result};
 use super::{Status, say};
 use crate::metrics::budget::Budget;
 use crate::metrics::check::{Outcome, Verdict, check};
@@ -154,7 +154,8 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
         let texts: Vec<String> = checked.iter().filter_map(if args.md { Checked::markdown } else { Checked::table }).collect();
         Ok(texts.join("\n"))
     };
-    let status = write_result(&output, "the verdicts", text_out, status);
+    let is_any_read = checked.iter().any(|one| one.verdicts.is_some());
+    let status = write_contents(&output, "the verdicts", text_out, status, is_any_read);
     Ok(match junit_output {
         Some(place) => {
             create_parent(&place);

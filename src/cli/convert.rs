@@ -76,12 +76,13 @@ impl Converter<'_> {
         let mut outcome = self.try_convert(job, progress, started);
         for input in &mut outcome.inputs {
             input.wall_seconds = started.elapsed().as_secs_f64();
+            // A trace of several inputs is beyond a limit because of some of them.
             input.status = Some(match outcome.status {
-                Status::Done if input.unchanged => InputStatus::Unchanged,
-                Status::Done => InputStatus::Converted,
-                Status::TooMuchLost | Status::BeyondLimits => InputStatus::TooMuchLost,
-                Status::TooUncertain => InputStatus::TooUncertain,
+                Status::TooMuchLost | Status::BeyondLimits if has_lost(self.plan, input) => InputStatus::TooMuchLost,
+                Status::TooUncertain if is_uncertain(self.plan, input) => InputStatus::TooUncertain,
                 Status::Failed | Status::WrongUsage | Status::Stopped => InputStatus::Failed,
+                _ if input.unchanged => InputStatus::Unchanged,
+                _ => InputStatus::Converted,
             });
         }
         let is_unrecognised = outcome.inputs.iter().all(|input| input.unrecognised) && !outcome.inputs.is_empty();
@@ -301,21 +302,50 @@ fn too_much_lost(plan: &ConvertPlan, job: &Job, inputs: &[InputReport]) -> Optio
     } else {
         return None;
     };
+    let (names, count) = named(job, inputs, |input| has_lost(plan, input));
+    let (was, of) = (if count > 1 { "were" } else { "was" }, if inputs.len() > 1 { " of the trace" } else { "" });
+    let events = events.saturating_add(lost);
     Some(format!(
-        "error: {} was converted, but with losses (at least {lost} of {} events) beyond the limit set by {limit}\n",
-        job.for_people(),
-        events.saturating_add(lost)
+        "error: {names} {was} converted, but with losses (at least {lost} of {events} events{of}) beyond the limit set by {limit}\n"
     ))
+}
+
+/// Whether it is because of this input that too much is lost.
+fn has_lost(plan: &ConvertPlan, input: &InputReport) -> bool {
+    input.at_least_lost() > 0 || plan.strict && !input.losses.is_empty()
+}
+
+/// Whether it is because of this input that a trace is not certain enough.
+fn is_uncertain(plan: &ConvertPlan, input: &InputReport) -> bool {
+    let has_such_time = || input.time_certainty().is_some_and(|time| time >= Certainty::Assumed);
+    plan.strict && input.is_ambiguous() || plan.strict_time && has_such_time()
+}
+
+/// The inputs of a trace that a complaint is about, in a sentence, and how many they are.
+fn named(job: &Job, inputs: &[InputReport], is_meant: impl Fn(&InputReport) -> bool) -> (String, usize) {
+    if inputs.len() < 2 {
+        return (job.for_people(), inputs.len());
+    }
+    let mut names: Vec<String> = inputs.iter().filter(|input| is_meant(input)).map(name_in_sentence).collect();
+    // A memory image may hold several.
+    names.dedup();
+    (names.join(", "), names.len())
 }
 
 /// Checks how sure the times of one trace are against what was asked for: a message if it is not enough.
 fn too_uncertain(plan: &ConvertPlan, job: &Job, inputs: &[InputReport]) -> Option<String> {
     let time = inputs.iter().filter_map(InputReport::time_certainty).max();
+    let (names, count) = named(job, inputs, |input| is_uncertain(plan, input));
+    let is_one = count < 2;
     let (of, certainty, option) = match time {
-        _ if plan.strict && inputs.iter().any(InputReport::is_ambiguous) => ("what it holds", Certainty::Ambiguous, "--strict"),
-        Some(time) if plan.strict_time && time >= Certainty::Assumed => ("its time", time, "--strict-time"),
+        _ if plan.strict && inputs.iter().any(InputReport::is_ambiguous) => {
+            (if is_one { "what it holds" } else { "what they hold" }, Certainty::Ambiguous, "--strict")
+        }
+        Some(time) if plan.strict_time && time >= Certainty::Assumed => {
+            (if is_one { "its time" } else { "their time" }, time, "--strict-time")
+        }
         _ => return None,
     };
-    let (name, certainty) = (job.for_people(), certainty.text());
-    Some(format!("error: {name} was converted, but {of} is {certainty}, which {option} does not allow\n"))
+    let (was, certainty) = (if is_one { "was" } else { "were" }, certainty.text());
+    Some(format!("error: {names} {was} converted, but {of} is {certainty}, which {option} does not allow\n"))
 }

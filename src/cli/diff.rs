@@ -6,15 +6,16 @@ use clap::{Args as ClapArgs, ValueEnum};
 use serde::Serialize;
 
 use super::args::ReadArgs;
-use super::plan::{Place, PlanError, path_text, plan_recordings, reading, shown};
+use super::plan::{Place, PlanError, Verbosity, path_text, plan_recordings, reading, shown};
 use super::recording_figures::{PartArgs, json, measure, write_result};
+use super::source::name_in_sentence;
 use super::values::parse_time;
 use super::{Status, say};
 use crate::metrics::diff::{Change, Diff, DiffOptions, FailOnNew, diff};
 use crate::metrics::rule::Selector;
 use crate::metrics::{Figure, text};
 use crate::pipeline::TimeBound;
-use crate::report::TOOL_VERSION;
+use crate::report::{InputReport, TOOL_VERSION};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct DiffArgs {
@@ -115,8 +116,8 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
     if plans.iter().flatten().filter(|source| source.place == Place::Standard).count() > 1 {
         return Err(PlanError::usage("standard input (-) can be read only once"));
     }
-    let measured: Vec<Option<Vec<Figure>>> =
-        plans.iter().map(|sources| measure(sources, &reading, &part, &output, false).1).collect();
+    let (inputs, measured): (Vec<Vec<InputReport>>, Vec<Option<Vec<Figure>>>) =
+        plans.iter().map(|sources| measure(sources, &reading, &part, &output, false)).unzip();
     let [Some(base), Some(new)] = &measured[..] else { return Ok(Status::Failed) };
     let options = DiffOptions {
         min_change_percent: args.min_change,
@@ -133,10 +134,18 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
     };
     let diff = diff(base, new, &options);
     if diff.compared == 0 {
-        let of_only = if args.only.is_empty() { "" } else { " that --only names" };
+        // The summaries say why, unless they are left out.
+        for input in inputs.iter().flatten().filter(|_| reading.verbosity == Verbosity::Quiet) {
+            let name = name_in_sentence(input);
+            input.warnings.iter().for_each(|warning| say(&format!("warning: {name}: {warning}\n")));
+        }
+        let what = match args.only.is_empty() {
+            true => "no metric is in both, except losses and gaps",
+            false => "no metric that --only names is in both",
+        };
         // A limit that limits nothing is mostly a slip.
         let word = if args.fail_over.is_some() { "error" } else { "warning" };
-        say(&format!("{word}: nothing was compared: no metric{of_only} is in both\n"));
+        say(&format!("{word}: nothing was compared: {what}\n"));
     }
     for only in diff.unmatched.iter().filter(|_| diff.compared > 0) {
         let word = if args.fail_over.is_some() { "error" } else { "warning" };

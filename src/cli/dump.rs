@@ -58,7 +58,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Lists all records; returns the number of valid ones.
+/// Lists all records; returns the number of valid ones. A file of the list only appears if there is one, and all were read.
 fn list(plan: &DumpPlan, opened: &[Opened]) -> anyhow::Result<u64> {
     let options = Options { threads: plan.reading.threads, ..Options::default() };
     let write_line = if plan.text { write_text } else { write_json };
@@ -77,7 +77,10 @@ fn list(plan: &DumpPlan, opened: &[Opened]) -> anyhow::Result<u64> {
         failed.map_or(Ok(()), Err).with_context(|| cannot_list(plan))?;
         valid += summary?.ledger.frames_ok;
     }
-    output.finish().with_context(|| cannot_list(plan))?;
+    let (complete, _) = output.complete().with_context(|| cannot_list(plan))?;
+    if valid > 0 && !opened.iter().any(|opened| opened.input.was_cut_short()) {
+        complete.finish().with_context(|| cannot_list(plan))?;
+    }
     Ok(valid)
 }
 

@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 use super::args::{MoreInputs, ReadArgs};
 use super::plan::{Place, PlanError, Reading, Recordings, SourceName, Verbosity, plan_many, reading};
 use super::progress::ProgressMeter;
-use super::recording_figures::{report_problems, report_skipped, write_result};
+use super::recording_figures::{report_problems, report_skipped, write_contents};
 use super::source::{Opened, OpenedTogether, blame};
 use super::{Status, say};
 use crate::input::InputError;
@@ -75,7 +75,8 @@ pub(super) fn run(plan: &InfoPlan) -> Status {
     let failed: Vec<&InputReport> = read.iter().flat_map(|info| &info.inputs).filter(|input| input.error.is_some()).collect();
     failed.iter().for_each(|input| say(&summary(input, false)));
     let status = if failed.is_empty() { Status::Done } else { Status::Failed }.max(report_problems(&plan.problems));
-    write_result(&plan.output, "the contents", rendered(plan, infos), status)
+    let is_any_read = infos.iter().any(|info| info.contents.is_some());
+    write_contents(&plan.output, "the contents", rendered(plan, infos), status, is_any_read)
 }
 
 /// The contents of one recording. Without contents, its inputs have the reason.

@@ -1,7 +1,7 @@
 //! Statistics of recordings for the commands that print, check or compare them: gathered from recordings, or read from those that
 //! `stats --json` saved.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, Read};
 
 use clap::Args;
@@ -202,6 +202,22 @@ pub(super) fn gather_by(
 /// As indented JSON with a final line break.
 pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(value).map(|json| json + "\n")
+}
+
+/// Writes what recordings hold. If none of them could be read, that is no result: then a file stays as it is.
+pub(super) fn write_contents(
+    output: &Place,
+    noun: &str,
+    text: anyhow::Result<String>,
+    status: Status,
+    is_any_read: bool,
+) -> Status {
+    let is_kept = match output {
+        Place::Standard => false,
+        // Who reads from a pipe waits for its end.
+        Place::File(path) => !fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()),
+    };
+    if status == Status::Failed && !is_any_read && is_kept { status } else { write_result(output, noun, text, status) }
 }
 
 /// Writes a result; the status is that of the run, or a failure.

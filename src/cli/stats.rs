@@ -2,7 +2,7 @@
 
 use super::Status;
 use super::plan::{SourceName, StatsForm, StatsPlan};
-use super::recording_figures::{gather, losses_of, print_inputs, report_problems, report_skipped, write_result};
+use super::recording_figures::{gather, losses_of, print_inputs, report_problems, report_skipped, write_contents};
 use crate::metrics::{csv, figures};
 use crate::pipeline::Options;
 use crate::report::stats::{Recording, StatsFile};
@@ -55,6 +55,7 @@ pub(super) fn run(plan: &StatsPlan) -> Status {
         }
         recordings.push(recording);
     }
+    let is_any_read = recordings.iter().any(|recording| recording.statistics.is_some());
     let out = if plan.form == StatsForm::Json { StatsFile::new(recordings).to_json().map_err(Into::into) } else { Ok(out) };
-    write_result(&plan.output, "the statistics", out, status)
+    write_contents(&plan.output, "the statistics", out, status, is_any_read)
 }

@@ -131,7 +131,8 @@ pub struct Thing {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Diff {
-    /// How many metrics are in both and were compared.
+    /// How many metrics are in both and were compared. None if there are only losses and gaps: every recording has these, so two that
+    /// have nothing in common would pass. They do count if [`DiffOptions::only`] names them.
     pub compared: usize,
     /// Those that changed, most relevant first.
     pub changes: Vec<Change>,
@@ -201,7 +202,7 @@ impl Change {
 pub fn diff(base: &[Figure], new: &[Figure], options: &DiffOptions) -> Diff {
     let key = |figure: &Figure| (figure.metric.section, figure.metric.full_name(), figure.name.clone());
     let before: HashMap<_, &Figure> = base.iter().map(|figure| (key(figure), figure)).collect();
-    let (mut compared, mut changes) = (0, Vec::new());
+    let (mut compared, mut has_things, mut changes) = (0, !options.only.is_empty(), Vec::new());
     let only: Vec<Only> = options.only.iter().map(|text| Only::new(text)).collect();
     let mut matched = vec![false; only.len()];
     for figure in new.iter().filter(|figure| figure.metric.nature != Nature::Sum) {
@@ -212,6 +213,7 @@ pub fn diff(base: &[Figure], new: &[Figure], options: &DiffOptions) -> Diff {
         }
         if is_asked {
             compared += 1;
+            has_things |= !figure.metric.section.is_empty();
             changes.extend(change(base, figure, options));
         }
     }
@@ -237,7 +239,7 @@ pub fn diff(base: &[Figure], new: &[Figure], options: &DiffOptions) -> Diff {
     let too_new: Vec<Thing> = added.iter().filter(is_too_new).cloned().collect();
     let unmatched = options.only.iter().zip(matched).filter(|(_, matched)| !matched).map(|(text, _)| text.clone());
     Diff {
-        compared,
+        compared: if has_things { compared } else { 0 },
         added,
         removed,
         unmatched: unmatched.collect(),

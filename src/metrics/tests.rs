@@ -287,6 +287,7 @@ fn losses_come_first() {
         "from nothing to something is beyond every share"
     );
     assert_eq!(text::worst(&diff).unwrap(), "losses 0 → 3 (new)");
+    assert_eq!(diff.compared, 0, "every recording has losses");
 }
 
 #[test]

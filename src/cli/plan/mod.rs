@@ -189,6 +189,12 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     let sources = || found.iter().map(|input| &input.source);
     let mut merge = None;
     if args.merging.merge {
+        if args.inputs.more.skip_unrecognised {
+            return usage(
+                "--skip-unrecognised is not for --merge: which recordings the trace has must not depend on what they contain; \
+                 name the recordings, or choose them with --glob",
+            );
+        }
         check_standard_input(sources())?;
         let all: Vec<SourceName> = sources().cloned().collect();
         merge = Some(merging::plan(&args.merging, &all)?);
