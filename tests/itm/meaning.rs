@@ -54,6 +54,22 @@ fn every_packet_has_its_time() {
     }
 }
 
+#[test]
+fn negative_values_are_no_text() {
+    for bytes in [1u8, 2, 4] {
+        let mut capture = vec![0, 0, 0, 0, 0, 0x80];
+        for value in [-74i32, -73, -75, -74, -70, -69, -74, -76, -80, -61] {
+            let value = value as u32 & u32::MAX >> (32 - 8 * u32::from(bytes));
+            capture.extend(encoded(&[Packet::Port { port: 1, bytes, value }]));
+            ticks(1000, &mut capture);
+        }
+        let trace = Subject::new("itm").convert(&capture, Cut::WHOLE).read();
+        let times: Vec<u64> = trace.instants.iter().map(|instant| instant.ts).collect();
+        assert_eq!(times, (1..=10).map(|number| number * 1000).collect::<Vec<_>>(), "{bytes}");
+        assert!(trace.logs.is_empty());
+    }
+}
+
 /// Samples come at fixed times, so they can replace time stamps: each packet is right to a period.
 #[test]
 fn samples_can_be_the_time_base() {

@@ -13,6 +13,7 @@ mod ports;
 mod probe;
 mod resolve;
 mod scan;
+mod texts;
 
 use std::sync::Arc;
 

@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 
 use super::InputOptions;
 use super::decode::{Decoder, FramedReader, Records, Wrapping};
-use super::probe::{is_text, judge, other_streams, wrapping_of};
+use super::probe::{judge, may_be_text, other_streams, wrapping_of};
 use super::resolve::Resolver;
+use super::texts::Sequences;
 use crate::format::{Part, Recording, SAMPLE_BYTES, Stages};
 use crate::frame::swo::{Packet, Packets, each_packet};
 use crate::frame::sync;
@@ -44,8 +45,10 @@ impl Scanner {
 pub struct PortFacts {
     /// The number of writes of one byte, and of more.
     pub writes: [u64; 2],
-    /// Of these, writes whose bytes are all parts of a text.
+    /// Of these, writes whose bytes may all be parts of a text.
     pub texts: [u64; 2],
+    /// Which of these bytes are.
+    pub sequences: Sequences,
     /// Whether there are ends of lines.
     pub has_lines: bool,
 }
@@ -97,7 +100,8 @@ impl ScanFacts {
                 let wide = usize::from(bytes > 1);
                 facts.writes[wide] += 1;
                 let bytes = &value.to_le_bytes()[..usize::from(bytes)];
-                facts.texts[wide] += u64::from(bytes.iter().all(|&byte| is_text(byte)));
+                facts.texts[wide] += u64::from(bytes.iter().all(|&byte| may_be_text(byte)));
+                facts.sequences.add(bytes, wide == 1);
                 facts.has_lines |= bytes.contains(&b'\n') || bytes.contains(&b'\r');
             }
             Packet::Hardware { id: 1, .. } => self.exceptions += 1,
@@ -115,13 +119,16 @@ impl ScanFacts {
         self.hardware += next.hardware;
         self.syncs += next.syncs;
         let page = u16::from(self.page.unwrap_or(0)) * 32;
-        for (port, more) in next.ports {
+        // The writes to a port before the first page packet come before those after it.
+        let (earlier, later): (Vec<_>, Vec<_>) = next.ports.into_iter().partition(|(port, _)| port & EARLIER_PAGE != 0);
+        for (port, more) in earlier.into_iter().chain(later) {
             let port = if port & EARLIER_PAGE == 0 { port } else { page | port & 31 };
             let facts = self.ports.entry(port).or_default();
             for wide in 0..2 {
                 facts.writes[wide] += more.writes[wide];
                 facts.texts[wide] += more.texts[wide];
             }
+            facts.sequences.merge(&more.sequences);
             facts.has_lines |= more.has_lines;
         }
         self.page = next.page.or(self.page);
