@@ -54,6 +54,32 @@ fn every_packet_has_its_time() {
     }
 }
 
+/// The high bits come after the first time stamps, and hold for these too.
+#[test]
+fn global_time_counts_from_its_tick_0() {
+    for (start, flags_first) in [(130u64, true), (130, false), ((5 << 26) + 130, true), ((1 << 47) + 130, false)] {
+        let of_first = (0..40).map(|number| start + number * 700 + number % 3);
+        let all: Vec<u64> = of_first.chain((0..40).map(|number| start + (1 << 26) + number * 700)).collect();
+        let (mut capture, mut last) = (Vec::new(), None);
+        for &ticks in &all {
+            text(0, "x", &mut capture);
+            let high = ticks >> 26;
+            let has_wrapped = last.map_or(flags_first, |last| last != high);
+            let value = (ticks & 0x3FF_FFFF) as u32;
+            capture.extend(encoded(&[Packet::GlobalLow { value, bits: 26, has_wrapped, clock_changed: false }]));
+            if has_wrapped || high != 0 && last.is_none() {
+                capture.extend(encoded(&[Packet::GlobalHigh { value: high }]));
+            }
+            last = Some(high);
+        }
+        let expected: Vec<Option<u64>> = all.into_iter().map(Some).collect();
+        let subject = Subject::new("itm");
+        assert_eq!(times(&subject, &capture), expected, "{start} {flags_first}");
+        let cut = Cut { window_bytes: 64, ..Cut::WHOLE };
+        assert!(subject.convert(&capture, cut).trace == subject.convert(&capture, Cut::WHOLE).trace);
+    }
+}
+
 #[test]
 fn negative_values_are_no_text() {
     for bytes in [1u8, 2, 4] {

@@ -9,6 +9,7 @@ pub mod decode;
 pub mod encode;
 #[cfg(any(test, feature = "generate"))]
 pub mod generate;
+mod highs;
 mod ports;
 mod probe;
 mod resolve;

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use super::InputOptions;
 use super::decode::{Decoder, FramedReader, Records, Wrapping};
+use super::highs::Highs;
 use super::probe::{judge, may_be_text, other_streams, wrapping_of};
 use super::resolve::Resolver;
 use super::texts::Sequences;
@@ -60,6 +61,8 @@ pub struct ScanFacts {
     pub locals: [u64; 2],
     /// The number of global time stamps.
     pub globals: u64,
+    /// The high bits of the global time.
+    pub highs: Highs,
     /// Ports by number.
     pub ports: BTreeMap<u16, PortFacts>,
     /// The number of samples of the program counter, of exceptions, of other packets of the DWT.
@@ -92,7 +95,10 @@ impl ScanFacts {
                 self.locals[0] += 1;
                 self.locals[1] += u64::from(ticks > LOCAL_COUNTER);
             }
-            Packet::GlobalLow { .. } | Packet::GlobalHigh { .. } => self.globals += 1,
+            Packet::GlobalLow { .. } | Packet::GlobalHigh { .. } => {
+                self.globals += 1;
+                self.highs.add(packet);
+            }
             Packet::Page { page } => self.page = Some(page),
             Packet::Port { port, bytes, value } => {
                 let page = self.page.map_or(EARLIER_PAGE, |page| u16::from(page) * 32);
@@ -114,6 +120,7 @@ impl ScanFacts {
     fn merge(&mut self, next: ScanFacts) {
         self.locals = [self.locals[0] + next.locals[0], self.locals[1] + next.locals[1]];
         self.globals += next.globals;
+        self.highs.merge(next.highs);
         self.samples += next.samples;
         self.exceptions += next.exceptions;
         self.hardware += next.hardware;
