@@ -54,6 +54,48 @@ fn every_packet_has_its_time() {
     }
 }
 
+/// The high bits come after the first time stamps, and hold for these too.
+#[test]
+fn global_time_counts_from_its_tick_0() {
+    for (start, flags_first) in [(130u64, true), (130, false), ((5 << 26) + 130, true), ((1 << 47) + 130, false)] {
+        let of_first = (0..40).map(|number| start + number * 700 + number % 3);
+        let all: Vec<u64> = of_first.chain((0..40).map(|number| start + (1 << 26) + number * 700)).collect();
+        let (mut capture, mut last) = (Vec::new(), None);
+        for &ticks in &all {
+            text(0, "x", &mut capture);
+            let high = ticks >> 26;
+            let has_wrapped = last.map_or(flags_first, |last| last != high);
+            let value = (ticks & 0x3FF_FFFF) as u32;
+            capture.extend(encoded(&[Packet::GlobalLow { value, bits: 26, has_wrapped, clock_changed: false }]));
+            if has_wrapped || high != 0 && last.is_none() {
+                capture.extend(encoded(&[Packet::GlobalHigh { value: high }]));
+            }
+            last = Some(high);
+        }
+        let expected: Vec<Option<u64>> = all.into_iter().map(Some).collect();
+        let subject = Subject::new("itm");
+        assert_eq!(times(&subject, &capture), expected, "{start} {flags_first}");
+        let cut = Cut { window_bytes: 64, ..Cut::WHOLE };
+        assert!(subject.convert(&capture, cut).trace == subject.convert(&capture, Cut::WHOLE).trace);
+    }
+}
+
+#[test]
+fn negative_values_are_no_text() {
+    for bytes in [1u8, 2, 4] {
+        let mut capture = vec![0, 0, 0, 0, 0, 0x80];
+        for value in [-74i32, -73, -75, -74, -70, -69, -74, -76, -80, -61] {
+            let value = value as u32 & u32::MAX >> (32 - 8 * u32::from(bytes));
+            capture.extend(encoded(&[Packet::Port { port: 1, bytes, value }]));
+            ticks(1000, &mut capture);
+        }
+        let trace = Subject::new("itm").convert(&capture, Cut::WHOLE).read();
+        let times: Vec<u64> = trace.instants.iter().map(|instant| instant.ts).collect();
+        assert_eq!(times, (1..=10).map(|number| number * 1000).collect::<Vec<_>>(), "{bytes}");
+        assert!(trace.logs.is_empty());
+    }
+}
+
 /// Samples come at fixed times, so they can replace time stamps: each packet is right to a period.
 #[test]
 fn samples_can_be_the_time_base() {

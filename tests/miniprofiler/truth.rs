@@ -114,6 +114,42 @@ fn text_and_counters_that_begin_again_show_a_restart() {
     }
 }
 
+/// What the device captured and did not arrive is lost, unless it may still wait in the device at the first status or the last one.
+#[test]
+fn records_that_never_came_are_lost() {
+    let calls = |numbers: std::ops::Range<u32>| {
+        let calls: Vec<_> = numbers.map(|number| (0x0800_0100, 1_000 + number * 1_000 + number % 7, 100, 0)).collect();
+        crate::run::capture(&calls, 20)
+    };
+    let status = |is_profiling, records_captured, usage_percent| {
+        let mut bytes = Vec::new();
+        encode::status(Reading::HOST, &Status { is_profiling, buffer_overflows: 0, records_captured, usage_percent }, &mut bytes);
+        bytes
+    };
+    let (on, off) = (|captured| status(1, captured, 0), |captured| status(0, captured, 0));
+    let cases = [
+        (vec![off(0), calls(0..40), calls(167..300), off(300)], 127),
+        (vec![on(0), calls(0..40), calls(167..300), off(300)], 127),
+        (vec![on(0), calls(0..40), status(1, 60, 3), calls(40..100), on(110), calls(227..300), off(300)], 127),
+        (vec![on(0), calls(0..40), calls(240..300), on(300), off(300)], 200),
+        (vec![off(0), calls(0..40), calls(43..300), off(300)], 3),
+        // They come after the last status, all or some.
+        (vec![on(0), calls(0..200), off(300), calls(200..300)], 0),
+        (vec![on(0), calls(0..200), off(300), calls(220..300)], 20),
+        // They were captured before the first status, or since the last one.
+        (vec![on(100), calls(0..200), off(200)], 0),
+        (vec![on(50), calls(0..200), off(300)], 0),
+        (vec![on(0), calls(0..200), on(300)], 0),
+    ];
+    for (number, (pieces, expected)) in cases.into_iter().enumerate() {
+        for cut in [Cut::WHOLE, Cut { window_bytes: 300, ..Cut::WHOLE }] {
+            let ledger = subject().convert(&pieces.concat(), cut).summary.ledger;
+            let lost = ledger.entries().iter().filter(|entry| entry.kind.code == "records_lost");
+            assert_eq!(lost.map(|entry| entry.at_least_lost).sum::<u64>(), expected, "case {number}");
+        }
+    }
+}
+
 /// Checks a damaged capture: no false calls, and nearly all that arrived.
 fn compare_damaged(damage: Damage, least_percent: usize) {
     for seed in 1..4 {

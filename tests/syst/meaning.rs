@@ -71,6 +71,34 @@ fn notices_of_a_channel_do_not_hide_its_client() {
 }
 
 #[test]
+fn a_trigger_after_a_pause_has_its_own_time() {
+    let stream = |trigger: u64, next: u64| {
+        let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+        writer.sync();
+        writer.frequency(1_000_000);
+        writer.go_to(7, 0);
+        (10..30).for_each(|number| writer.message(&[0x51, 0, 0, 0], number * 100, Ending::Flag));
+        writer.trigger(18, trigger);
+        (0..20).for_each(|number| writer.message(&[0x51, 0, 0, 0], next + number * 100, Ending::Flag));
+        writer.finish()
+    };
+    let shown = |trigger: u64, next: u64| {
+        let run = Subject::new("syst-stp").convert(&stream(trigger, next), Cut::WHOLE);
+        let instants = run.read().instants;
+        let times: Vec<u64> =
+            instants.iter().filter(|instant| instant.name.contains("TRIG")).map(|instant| instant.ts / 1000).collect();
+        (times, run.summary.ledger.entries().iter().map(|entry| entry.kind.code).collect::<Vec<_>>())
+    };
+    for (trigger, next) in [(4_000, 4_100), (100_003_000, 100_003_100), (2_950, 3_000), (3_400, 3_900)] {
+        assert_eq!(shown(trigger, next), (vec![trigger], vec![]), "{trigger}");
+    }
+    // A damaged one is not believed, and moves nothing.
+    let (times, codes) = shown(1 << 40, 3_000);
+    assert!(matches!(times[..], [2_900..=3_000]), "{times:?}");
+    assert_eq!(codes, ["time_outlier"]);
+}
+
+#[test]
 fn a_stream_of_one_message_is_recognised() {
     let probe = Subject::new("syst-stp").format.probe(&one_short_message(false), true);
     assert!(probe.is_some_and(|probe| probe.reason.contains("1 of 1 messages")));

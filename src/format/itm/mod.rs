@@ -9,10 +9,12 @@ pub mod decode;
 pub mod encode;
 #[cfg(any(test, feature = "generate"))]
 pub mod generate;
+mod highs;
 mod ports;
 mod probe;
 mod resolve;
 mod scan;
+mod texts;
 
 use std::sync::Arc;
 

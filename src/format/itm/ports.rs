@@ -47,9 +47,11 @@ impl Content {
 
     /// The apparent content of writes of one byte, and of more.
     pub fn of(facts: &PortFacts) -> [Content; 2] {
+        let strays = facts.sequences.strays();
+        let texts = |wide: usize| facts.texts[wide].saturating_sub(strays[wide]);
         let looks = |wide: usize| match facts.writes[wide] {
             // Damage makes other bytes of some.
-            writes if writes > 0 && facts.texts[wide] * 20 >= writes * 19 => Content::Text,
+            writes if writes > 0 && texts(wide) * 20 >= writes * 19 => Content::Text,
             _ => Content::Hex,
         };
         [looks(0), looks(1)]
@@ -146,8 +148,16 @@ mod tests {
 
     #[test]
     fn a_few_other_bytes_are_damage() {
-        let facts = |writes, texts| PortFacts { writes, texts, has_lines: false };
+        let facts = |writes, texts| PortFacts { writes, texts, ..PortFacts::default() };
         assert_eq!(Content::of(&facts([100, 0], [97, 0])), [Content::Text, Content::Hex]);
         assert_eq!(Content::of(&facts([100, 50], [90, 50])), [Content::Hex, Content::Text]);
+        let written = |bytes: &[u8]| {
+            let mut facts = facts([bytes.len() as u64, 0], [bytes.len() as u64, 0]);
+            bytes.iter().for_each(|&byte| facts.sequences.add(&[byte], false));
+            Content::of(&facts)[0]
+        };
+        assert_eq!(written("temp\u{e9}rature: 20 \u{b0}C".as_bytes()), Content::Text);
+        assert_eq!(written(&[0xB6, 0xB7, 0xB5, 0xB6, 0xBA]), Content::Hex);
+        assert_eq!(written(&[&[b'x'; 39][..], &[0xFF]].concat()), Content::Text);
     }
 }

@@ -50,8 +50,8 @@ struct Evidence {
     letters: u64,
 }
 
-/// Whether a byte is part of a text.
-pub(super) fn is_text(byte: u8) -> bool {
+/// Whether a byte may be part of a text. Of those from 0x80 on, [`super::texts`] says which are.
+pub(super) fn may_be_text(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | 0x1B | 0x20..=0x7E | 0x80..)
 }
 
@@ -78,7 +78,7 @@ impl Evidence {
                 Ok((Packet::Port { port, bytes, value }, _)) => {
                     all.ports[usize::from(port & 31)] += 1;
                     all.single += u64::from(bytes == 1);
-                    all.letters += u64::from(bytes == 1 && is_text(value as u8));
+                    all.letters += u64::from(bytes == 1 && may_be_text(value as u8));
                 }
             }
         });

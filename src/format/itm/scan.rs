@@ -5,8 +5,10 @@ use std::sync::OnceLock;
 
 use super::InputOptions;
 use super::decode::{Decoder, FramedReader, Records, Wrapping};
-use super::probe::{is_text, judge, other_streams, wrapping_of};
+use super::highs::Highs;
+use super::probe::{judge, may_be_text, other_streams, wrapping_of};
 use super::resolve::Resolver;
+use super::texts::Sequences;
 use crate::format::{Part, Recording, SAMPLE_BYTES, Stages};
 use crate::frame::swo::{Packet, Packets, each_packet};
 use crate::frame::sync;
@@ -44,8 +46,10 @@ impl Scanner {
 pub struct PortFacts {
     /// The number of writes of one byte, and of more.
     pub writes: [u64; 2],
-    /// Of these, writes whose bytes are all parts of a text.
+    /// Of these, writes whose bytes may all be parts of a text.
     pub texts: [u64; 2],
+    /// Which of these bytes are.
+    pub sequences: Sequences,
     /// Whether there are ends of lines.
     pub has_lines: bool,
 }
@@ -57,6 +61,8 @@ pub struct ScanFacts {
     pub locals: [u64; 2],
     /// The number of global time stamps.
     pub globals: u64,
+    /// The high bits of the global time.
+    pub highs: Highs,
     /// Ports by number.
     pub ports: BTreeMap<u16, PortFacts>,
     /// The number of samples of the program counter, of exceptions, of other packets of the DWT.
@@ -89,7 +95,10 @@ impl ScanFacts {
                 self.locals[0] += 1;
                 self.locals[1] += u64::from(ticks > LOCAL_COUNTER);
             }
-            Packet::GlobalLow { .. } | Packet::GlobalHigh { .. } => self.globals += 1,
+            Packet::GlobalLow { .. } | Packet::GlobalHigh { .. } => {
+                self.globals += 1;
+                self.highs.add(packet);
+            }
             Packet::Page { page } => self.page = Some(page),
             Packet::Port { port, bytes, value } => {
                 let page = self.page.map_or(EARLIER_PAGE, |page| u16::from(page) * 32);
@@ -97,7 +106,8 @@ impl ScanFacts {
                 let wide = usize::from(bytes > 1);
                 facts.writes[wide] += 1;
                 let bytes = &value.to_le_bytes()[..usize::from(bytes)];
-                facts.texts[wide] += u64::from(bytes.iter().all(|&byte| is_text(byte)));
+                facts.texts[wide] += u64::from(bytes.iter().all(|&byte| may_be_text(byte)));
+                facts.sequences.add(bytes, wide == 1);
                 facts.has_lines |= bytes.contains(&b'\n') || bytes.contains(&b'\r');
             }
             Packet::Hardware { id: 1, .. } => self.exceptions += 1,
@@ -110,18 +120,22 @@ impl ScanFacts {
     fn merge(&mut self, next: ScanFacts) {
         self.locals = [self.locals[0] + next.locals[0], self.locals[1] + next.locals[1]];
         self.globals += next.globals;
+        self.highs.merge(next.highs);
         self.samples += next.samples;
         self.exceptions += next.exceptions;
         self.hardware += next.hardware;
         self.syncs += next.syncs;
         let page = u16::from(self.page.unwrap_or(0)) * 32;
-        for (port, more) in next.ports {
+        // The writes to a port before the first page packet come before those after it.
+        let (earlier, later): (Vec<_>, Vec<_>) = next.ports.into_iter().partition(|(port, _)| port & EARLIER_PAGE != 0);
+        for (port, more) in earlier.into_iter().chain(later) {
             let port = if port & EARLIER_PAGE == 0 { port } else { page | port & 31 };
             let facts = self.ports.entry(port).or_default();
             for wide in 0..2 {
                 facts.writes[wide] += more.writes[wide];
                 facts.texts[wide] += more.texts[wide];
             }
+            facts.sequences.merge(&more.sequences);
             facts.has_lines |= more.has_lines;
         }
         self.page = next.page.or(self.page);

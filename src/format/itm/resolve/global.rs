@@ -9,7 +9,7 @@ use crate::frame::swo::Packet;
 use crate::model::{Ledger, Rate, losses};
 
 /// The bits of the counter that its packets of low bits have.
-const LOW_BITS: u32 = 26;
+pub(super) const LOW_BITS: u32 = 26;
 const LOW_MASK: u32 = (1 << LOW_BITS) - 1;
 
 /// Of this number of time stamps one after the other, at most one is damaged.
@@ -21,11 +21,13 @@ pub(super) struct Global {
     /// The time stamps that are not judged yet, and the number of packets that each is for.
     waiting: VecDeque<(Stamp, u64)>,
     low: u32,
-    /// The high bits, from 0 at the start.
+    /// The high bits.
     high: u64,
+    /// How often the next packets say that the high bits have changed although they have not.
+    unchanged: u64,
     /// They have changed, and follow.
     is_stale: bool,
-    /// Their value at the start, and how many packets agree with it.
+    /// How far their first packet is from them, and how many packets agree with it.
     first: Option<(u64, u32)>,
     /// How far the last packet of high bits was from the count. If the next one is as far, the count is wrong.
     suspect: Option<i64>,
@@ -33,22 +35,22 @@ pub(super) struct Global {
     before: u64,
 }
 
-impl Default for Global {
-    fn default() -> Global {
+impl Global {
+    /// A counter whose high bits are these at the start; below 0: the next packet says wrongly that they have changed.
+    pub fn new(high: i64) -> Global {
         Global {
             judge: Judge::new(Domain::plain()),
             waiting: VecDeque::new(),
             low: 0,
-            high: 0,
+            high: high.max(0).cast_unsigned(),
+            unchanged: high.min(0).unsigned_abs(),
             is_stale: false,
             first: None,
             suspect: None,
             before: 0,
         }
     }
-}
 
-impl Global {
     /// Takes a packet of the counter at this offset; `packets` wait for it. Whether it is their time stamp.
     pub fn take(&mut self, packet: Packet, offset: u64, packets: u64) -> bool {
         match packet {
@@ -84,19 +86,22 @@ impl Global {
         let Some(start) = count.checked_sub(2 * ALIKE) else { return };
         let (before, after) = (start..start + ALIKE, start + ALIKE..count);
         let raw = |index: usize| self.waiting.get(index).map_or(0, |(stamp, _)| stamp.raw);
-        let is_after =
-            |late: usize| before.clone().filter(|early| raw(late) + (1 << LOW_BITS >> 1) < raw(*early)).count() + 1 >= ALIKE;
+        let is_after = |late: usize| {
+            before.clone().filter(|early| raw(late).saturating_add(1 << LOW_BITS >> 1) < raw(*early)).count() + 1 >= ALIKE
+        };
         if after.clone().filter(|late| is_after(*late)).count() + 1 < ALIKE {
             return;
         }
         self.high += 1;
         for (stamp, _) in self.waiting.range_mut(after) {
-            stamp.raw += 1 << LOW_BITS;
+            stamp.raw = stamp.raw.saturating_add(1 << LOW_BITS);
         }
     }
 
     fn take_high(&mut self, value: u64, was_stale: bool) {
-        let expected = self.high + u64::from(was_stale);
+        let is_change = was_stale && self.unchanged == 0;
+        self.unchanged = self.unchanged.saturating_sub(u64::from(was_stale));
+        let expected = self.high + u64::from(is_change);
         self.high = expected;
         let Some((first, support)) = self.first else {
             self.first = Some((value.wrapping_sub(expected), 1));

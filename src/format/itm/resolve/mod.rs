@@ -9,6 +9,7 @@ mod view;
 
 use super::InputOptions;
 use super::decode::{FramedReader, Record, Records, Wrapping};
+use super::highs::Highs;
 use super::scan::{LOCAL_COUNTER, ScanFacts};
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
 use crate::frame::swo::{Delay, NoPacket, Packet};
@@ -127,6 +128,8 @@ impl Resolver {
                 describe(&mut facts, options, &scan, base, rate);
             }
             facts.cores = facts.cores.max(core.0.saturating_add(1));
+            // Where local time stamps give the time, the global ones are only compared with them.
+            let high = if base == TimeBase::Global { start_of(&scan.highs, rate) } else { 0 };
             inputs.push(InputResolver {
                 core,
                 wrapping: scan.wrapping,
@@ -136,7 +139,7 @@ impl Resolver {
                 rate,
                 has_short_steps: scan.locals[1] * RARE <= scan.locals[0],
                 ticks: 0,
-                global: Global::default(),
+                global: Global::new(high),
                 both_times: None,
                 unjudged: 0,
                 last_ns: 0,
@@ -158,6 +161,13 @@ impl Resolver {
     pub(super) fn cores(&self) -> Vec<Vec<CoreId>> {
         self.inputs.iter().map(|input| vec![input.core]).collect()
     }
+}
+
+/// The high bits of the global time at the start, if a trace can hold the time.
+fn start_of(highs: &Highs, rate: Rate) -> i64 {
+    let high = highs.at_start();
+    let ticks = high.max(0).cast_unsigned() << global::LOW_BITS;
+    if rate.to_nanos(Ticks(ticks)).is_some() { high } else { 0 }
 }
 
 /// The facts that the first pass knows.

@@ -27,6 +27,7 @@ use super::scan::{ScanFacts, Source};
 use clock::Step;
 use functions::Functions;
 use input_state::InputState;
+use status::PERCENT_RECORDS;
 
 /// The time drawn between the last call before a restart and time 0 after it. The real duration is unknown.
 const RESTART_GAP_NS: u64 = 1_000;
@@ -194,7 +195,10 @@ impl Resolver {
                     resolve_records(input, &self.options, &mut self.facts.sessions, ahead, offset, out);
                 }
                 Content::Metadata(metadata) => input.set_metadata(metadata, out),
-                Content::Status(status) => input.compare_status(status, offset, out),
+                Content::Status(status) => {
+                    let waiting = records_after((packets, number, offset), later);
+                    input.compare_status(status, waiting, offset, out);
+                }
                 Content::Ack => input.instant("ACK", out),
                 Content::Nack => input.instant("NACK", out),
                 Content::Command(command) => input.note_command(command, out),
@@ -267,6 +271,28 @@ fn offsets(packets: &Packets, item: usize) -> impl Iterator<Item = u64> + '_ {
         };
         std::iter::repeat_n(packets.base + u64::from(item.offset), count)
     })
+}
+
+/// How many records directly follow an item of a part, before the device answers or the host commands something: at most
+/// [`PERCENT_RECORDS`], fewer than are held.
+fn records_after((packets, number, offset): (&Packets, usize, u64), later: &VecDeque<Packets>) -> u64 {
+    let reach = offset.saturating_add(LOOKAHEAD_BYTES);
+    let mut waiting = 0;
+    for (packets, from) in std::iter::once((packets, number + 1)).chain(later.iter().map(|packets| (packets, 0))) {
+        for item in packets.items.get(from..).unwrap_or(&[]) {
+            match item.content {
+                _ if packets.base + u64::from(item.offset) >= reach || waiting >= PERCENT_RECORDS => {
+                    return waiting.min(PERCENT_RECORDS);
+                }
+                Content::Profile { records, .. } => waiting += u64::from(records),
+                Content::Stray | Content::OtherVersion { .. } | Content::OddLength { .. } | Content::UnknownType { .. } => {}
+                Content::Ack | Content::Nack | Content::Metadata(_) | Content::Status(_) | Content::Command(_) => {
+                    return waiting.min(PERCENT_RECORDS);
+                }
+            }
+        }
+    }
+    waiting.min(PERCENT_RECORDS)
 }
 
 /// The records of one packet.

@@ -3,16 +3,16 @@
 //! A status has no time of its own: the time of the last call is used. Overflows are counted by the device. Losses on the way are known
 //! from the number of captured records, but the device counts a record when it captures it, and sends it later: records in its buffer are
 //! not lost. So two statuses are compared only if the buffer is not fuller at the second one, with a tolerance, since the fill is reported
-//! in whole percent.
+//! in whole percent. Exact are those at which no record waits: the device has captured none, or it has stopped and its buffer is empty.
 
 use super::super::record::Status;
 use super::losses;
 use super::{InputState, LossNote, Resolved};
 
 /// The number of records in one percent of a device's buffer, and between buffer and line, at most. Fewer missing records may still be
-/// waiting: the size of the buffer is not recorded, and a false loss would separate valid calls from their callers. Only when the device
-/// has stopped and its buffer is empty does no record wait; then each missing record is counted.
-const PERCENT_RECORDS: u64 = 128;
+/// waiting: the size of the buffer is not recorded, and a false loss would separate valid calls from their callers. When the device has
+/// stopped and its buffer is less than a percent full, those records wait that follow directly.
+pub const PERCENT_RECORDS: u64 = 128;
 
 /// The device's counters.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,12 +23,13 @@ pub struct Counters {
     captured: u64,
     /// The status to compare with.
     base: Option<Base>,
+    /// What was missing when no record waited in the device, and what is known to be lost since.
+    exact: Option<i64>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Base {
     usage_percent: u8,
-    is_drained: bool,
     /// Captured records that have not been received, and are not known to be lost.
     missing: i64,
 }
@@ -41,7 +42,8 @@ impl Counters {
 }
 
 impl InputState {
-    pub fn compare_status(&mut self, status: Status, offset: u64, out: &mut Resolved<'_>) {
+    /// `waiting`: the number of records that follow directly, at most [`PERCENT_RECORDS`].
+    pub fn compare_status(&mut self, status: Status, waiting: u64, offset: u64, out: &mut Resolved<'_>) {
         let counters = &mut self.counters;
         let grown = |now: u32, before: Option<u32>| match before {
             Some(before) => u64::from(now.wrapping_sub(before)),
@@ -57,7 +59,7 @@ impl InputState {
         let counters = &mut self.counters;
         let last = last.filter(|_| !is_reset);
         if last.is_none() {
-            (counters.overflows, counters.captured, counters.base) = (0, 0, None);
+            *counters = Counters { last: counters.last, ..Counters::default() };
         }
         let overflows = grown(status.buffer_overflows, last.map(|last| last.buffer_overflows));
         counters.overflows += overflows;
@@ -73,21 +75,26 @@ impl InputState {
         let accounted = self.received.saturating_add(counters.overflows);
         let missing = i64::try_from(counters.captured).unwrap_or(i64::MAX) - i64::try_from(accounted).unwrap_or(i64::MAX);
         let usage_percent = status.usage_percent;
-        let is_drained = status.is_profiling == 0 && usage_percent == 0;
-        let here = Base { usage_percent, is_drained, missing };
-        let lost = match counters.base {
-            Some(base) if usage_percent <= base.usage_percent => {
-                let slack = if base.is_drained && is_drained { 0 } else { PERCENT_RECORDS.cast_signed() };
-                let lost = missing - base.missing - slack;
-                counters.base =
-                    Some(if lost > 0 || missing < base.missing { here } else { Base { usage_percent, is_drained, ..base } });
-                lost
-            }
-            Some(_) => 0,
-            None => {
-                counters.base = Some(here);
-                0
-            }
+        let is_stopped = status.is_profiling == 0 && usage_percent == 0;
+        let here = Base { usage_percent, missing };
+        let usual = counters.base.map_or(0, |base| match usage_percent <= base.usage_percent {
+            true => missing - base.missing - PERCENT_RECORDS.cast_signed(),
+            false => 0,
+        });
+        let gone = missing - waiting.cast_signed();
+        let lost = match counters.exact {
+            Some(exact) if is_stopped => gone - exact,
+            _ => usual,
+        };
+        counters.base = Some(match counters.base {
+            Some(base) if usage_percent > base.usage_percent => base,
+            Some(base) if lost <= 0 && missing >= base.missing => Base { usage_percent, ..base },
+            _ => here,
+        });
+        counters.exact = match status.records_captured {
+            0 => Some(missing),
+            _ if is_stopped => Some(gone),
+            _ => counters.exact.map(|exact| exact.saturating_add(lost.max(0))),
         };
         if let Ok(lost @ 1..) = u64::try_from(lost) {
             let kind = losses::RECORDS_LOST;

@@ -173,7 +173,7 @@ impl MessageTimes {
     pub fn judge<'a>(&mut self, stored: &Stored, following: impl FnOnce() -> Following<'a>) -> JudgedTime {
         let is_message = is_message(stored);
         let own = self.own(stored);
-        if self.judge.begin().is_none() && !self.by_order && (own.is_none() || !is_timed(stored)) {
+        if self.judge.begin().is_none() && !self.by_order && (own.is_none() || !self.is_timed(stored)) {
             return self.judge_early(own.flatten(), following());
         }
         let Some(own) = own else {
@@ -184,7 +184,7 @@ impl MessageTimes {
             return self.last.map_or(JudgedTime::Unknown, |last| JudgedTime::At(Nanos(last)));
         };
         let Some(raw) = own else { return JudgedTime::Overflow(Nanos(*self.last.get_or_insert(0))) };
-        if !is_timed(stored) {
+        if !self.is_timed(stored) {
             return self.judge_notice(raw, stored.marks.has(Marks::EARLY));
         }
         if let Some(ticks) = self.judge.step(raw, raw) {
@@ -221,10 +221,21 @@ impl MessageTimes {
         time.map_or(JudgedTime::Unknown, |time| JudgedTime::At(Nanos(time)))
     }
 
-    /// The stamps of the messages among the next records.
+    /// The stamps of the messages and triggers among the next records.
     fn stamps(&self, following: Following<'_>) -> Vec<Stamp> {
-        let timed = following.records().filter(|stored| is_timed(stored));
+        let timed = following.records().filter(|stored| self.is_timed(stored));
         timed.filter_map(|stored| Some(Stamp { raw: self.own(stored)??, ..Stamp::default() })).collect()
+    }
+
+    /// Whether a record's time is judged: that of a message, or of a trigger unless messages that began earlier follow. Before the first
+    /// message a trigger may have no time: a transport's is 0 before its first time stamp.
+    #[inline]
+    fn is_timed(&self, stored: &Stored) -> bool {
+        match stored.kind {
+            RecordKind::Notice(Notice::Trigger) => !stored.marks.has(Marks::EARLY) && self.judge.begin().is_some(),
+            RecordKind::Notice(_) => false,
+            _ => true,
+        }
     }
 
     /// A notice of the transport has its own time, unless messages that began earlier follow.
@@ -449,12 +460,6 @@ impl MessageTimes {
         }
         hints
     }
-}
-
-/// Whether a record's time is that of a message.
-#[inline]
-fn is_timed(stored: &Stored) -> bool {
-    !matches!(stored.kind, RecordKind::Notice(_))
 }
 
 #[inline]
