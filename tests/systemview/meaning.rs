@@ -88,6 +88,25 @@ fn a_drop_count_needs_time() {
     }
 }
 
+/// The bytes around an overflow are there before it too, if the traffic is periodic.
+#[test]
+fn overflows_in_periodic_traffic_are_no_copies() {
+    let mut stream = small("N=x,O=FreeRTOS");
+    let busy = |stream: &mut Stream| {
+        for _ in 0..100 {
+            stream.n(id::ISR_ENTER, &[15]).n(id::ISR_EXIT, &[]);
+        }
+    };
+    busy(&mut stream);
+    for count in 1..=4 {
+        stream.n(id::OVERFLOW, &[count]);
+        busy(&mut stream);
+    }
+    let conversion = convert(&stream.bytes, Cut::WHOLE);
+    assert_eq!(lost(&conversion, losses::DROPPED_BY_TARGET), (4, 8));
+    assert_eq!(lost(&conversion, losses::DROP_COUNTER_OUTLIER).0, 0);
+}
+
 /// Nothing tells a packet that damage made up from a real one after a long silence.
 #[test]
 fn a_long_silence_in_a_damaged_recording_is_ambiguous() {

@@ -465,7 +465,7 @@ impl InputResolver {
         let is_near = self.since_damage <= CONFIRMED_BY as u64;
         if packet.id == id::OVERFLOW {
             self.is_doubtful =
-                is_near || Framing::new(self.reading).is_before_damage(bytes, end) || self.copies.is_within(bytes, end as u64);
+                is_near || Framing::new(self.reading).is_before_damage(bytes, end) || self.copies.is_within(bytes, start as u64);
             self.most_packets = self.close_ticks.map_or(u64::MAX, |close| delta / close);
         }
         if delta > self.longest_ticks && packet.id != id::TRACE_START {
