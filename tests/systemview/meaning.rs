@@ -71,7 +71,7 @@ fn overflows_count_what_was_dropped() {
     assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET), (3, 11 + 1 + 6));
 }
 
-/// Bytes that look like such a packet say nothing if the time before them has no room for the packets that they count.
+/// A count is not believed if the time before it has no room for the packets that it counts. Then one packet was dropped, at least.
 #[test]
 fn a_drop_count_needs_time() {
     let capture = generated_with(&GenerateOptions { bytes: 40_000, seed: 3, ..GenerateOptions::default() });
@@ -82,10 +82,34 @@ fn a_drop_count_needs_time() {
             let (mut damaged, mut made_up) = (capture.clone(), Vec::new());
             encode::packet(Reading::Plain, 0, id::OVERFLOW, &numbers(&[114]), delta, &mut made_up);
             damaged.splice(at..at, made_up);
-            let expected = if is_believed { (1, 115) } else { (0, 0) };
+            let expected = (1, if is_believed { 115 } else { 1 });
             assert_eq!(lost(&convert(&damaged, Cut::WHOLE), losses::DROPPED_BY_TARGET), expected, "at byte {at}");
         }
     }
+}
+
+/// Buffers overflow when more happens than usual.
+#[test]
+fn a_burst_drops_more_than_the_usual_traffic_allows() {
+    let mut stream = small("N=x,O=FreeRTOS");
+    let busy = |stream: &mut Stream| {
+        for number in 0..600 {
+            stream.n(id::ISR_ENTER, &[15 + number % 7]).n(id::ISR_EXIT, &[]);
+        }
+    };
+    busy(&mut stream);
+    stream.after(10_000, id::OVERFLOW, &numbers(&[600]));
+    busy(&mut stream);
+    stream.after(10_000, id::OVERFLOW, &numbers(&[605]));
+    busy(&mut stream);
+    // More than any program can drop in this time; the next count is compared with the one before.
+    stream.after(10_000, id::OVERFLOW, &numbers(&[50_000]));
+    busy(&mut stream);
+    stream.after(10_000, id::OVERFLOW, &numbers(&[610]));
+    busy(&mut stream);
+    let conversion = convert(&stream.bytes, Cut::WHOLE);
+    assert_eq!(lost(&conversion, losses::DROPPED_BY_TARGET), (4, 601 + 6 + 1 + 6));
+    assert_eq!(lost(&conversion, losses::DROP_COUNTER_OUTLIER).0, 1);
 }
 
 /// The bytes around an overflow are there before it too, if the traffic is periodic.
@@ -105,6 +129,24 @@ fn overflows_in_periodic_traffic_are_no_copies() {
     let conversion = convert(&stream.bytes, Cut::WHOLE);
     assert_eq!(lost(&conversion, losses::DROPPED_BY_TARGET), (4, 8));
     assert_eq!(lost(&conversion, losses::DROP_COUNTER_OUTLIER).0, 0);
+}
+
+/// Beside damage a count is not believed, but packets were dropped.
+#[test]
+fn an_overflow_beside_damage_is_a_loss() {
+    let mut stream = small("N=x,O=FreeRTOS");
+    let busy = |stream: &mut Stream, rounds: u32| {
+        for number in 0..rounds {
+            stream.n(id::ISR_ENTER, &[15 + number % 7]).n(id::ISR_EXIT, &[]);
+        }
+    };
+    busy(&mut stream, 20);
+    stream.n(id::OVERFLOW, &[7]).n(id::IDLE, &[]);
+    stream.raw(&[30, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
+    busy(&mut stream, 20);
+    stream.n(id::OVERFLOW, &[9]);
+    busy(&mut stream, 20);
+    assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET), (2, 1 + 10));
 }
 
 /// Nothing tells a packet that damage made up from a real one after a long silence.

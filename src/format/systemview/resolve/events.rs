@@ -3,6 +3,7 @@
 use super::super::descriptions::{Kind, Role, Values};
 use super::super::packet::{Packet, Reading};
 use super::super::record::{Fields, extended, id};
+use super::drops::Verdict;
 use super::handles::Labelled;
 use super::{Context, InputResolver};
 use crate::format::Resolved;
@@ -20,9 +21,6 @@ const LEVEL_MASK: u32 = 3;
 
 /// The most nested spans of software timers and interrupts that are followed.
 const NESTING_LIMIT: usize = 256;
-
-/// A target does not drop as many packets before it can send again: a counter that advances by this, or goes back, is damaged.
-const DROPS_LIMIT: u32 = 1 << 24;
 
 /// The argument of a call that says that an item is only looked at.
 const JUST_PEEK: usize = 3;
@@ -256,12 +254,15 @@ impl<'b> Scene<'_, 'b, '_> {
     /// Packets were dropped: one that found the buffer full, and those counted since, until there was room for this one.
     fn overflow(&mut self) {
         let count = self.payload.number();
-        let added = count.wrapping_sub(self.input.dropped);
-        if added >= DROPS_LIMIT || self.input.is_doubtful || self.input.is_too_many(added) {
-            return self.out.ledger.enter(losses::DROP_COUNTER_OUTLIER, self.at.offset, 0);
+        let verdict = self.input.drops.judge(count);
+        if !matches!(verdict, Verdict::Counted(_)) {
+            self.out.ledger.enter(losses::DROP_COUNTER_OUTLIER, self.at.offset, 0);
         }
-        self.input.dropped = count;
-        let lost = 1 + u64::from(added);
+        let lost = match verdict {
+            Verdict::Counted(added) => 1 + u64::from(added),
+            Verdict::Odd => 1,
+            Verdict::Void => return,
+        };
         if self.input.is_copy {
             return;
         }

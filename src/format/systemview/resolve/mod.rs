@@ -4,6 +4,7 @@
 //! target begins again at 0; the first pass finds restarts ([`super::scan`]). And damage loses the differences of the packets in it: the time
 //! after that is the earliest possible one, until the target sends its clock (`SYSTIME_CYCLES`).
 
+mod drops;
 mod events;
 mod handles;
 mod view;
@@ -16,7 +17,7 @@ use super::decode::{Bad, Records};
 use super::descriptions::Kernel;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading};
 use super::record::{Fields, id};
-use super::scan::{SessionStart, Setup};
+use super::scan::{Init, SessionStart, Setup};
 use crate::clock::Copies;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
 use crate::model::losses;
@@ -26,6 +27,7 @@ use crate::model::{
 use crate::printf::Format;
 use crate::printf::escape::PendingText;
 use crate::symbols::Symbols;
+use drops::Drops;
 use handles::Shared;
 
 /// The time drawn between the last event before a restart and the first one after it. The real duration is unknown.
@@ -75,7 +77,8 @@ struct InputResolver {
     base: i128,
     last_ns: u64,
     session: u32,
-    dropped: u32,
+    init: Init,
+    drops: Drops,
     is_damaged: bool,
     is_stopped: bool,
     /// How many packets there were since the last damage.
@@ -84,9 +87,6 @@ struct InputResolver {
     close_ticks: Option<u64>,
     /// A longer difference may be made up by damage.
     longest_ticks: u64,
-    /// Whether the present packet may be made up by damage beside it, and how many packets there may have been since the one before.
-    is_doubtful: bool,
-    most_packets: u64,
     /// By how much the target's clock is ahead of the time since the session's start, modulo its range.
     clock_ahead: Option<u32>,
     copies: Copies,
@@ -167,14 +167,13 @@ impl Resolver {
                 base: 0,
                 last_ns: 0,
                 session: 0,
-                dropped: 0,
+                init: setup.facts.init.unwrap_or_default(),
+                drops: Drops::default(),
                 is_damaged: false,
                 is_stopped: false,
                 since_damage: u64::MAX,
                 close_ticks: setup.facts.close_ticks(),
                 longest_ticks: setup.facts.unusual_ticks().max(DOUBTFUL_SECONDS.saturating_mul(hz)),
-                is_doubtful: false,
-                most_packets: 0,
                 clock_ahead: None,
                 copies: Copies::default(),
                 pending: Vec::new(),
@@ -397,12 +396,8 @@ impl InputResolver {
 
     fn note_bad(&mut self, note: LossNote) {
         (self.is_damaged, self.since_damage) = (true, 0);
+        self.drops.note_damage();
         self.note_loss(note);
-    }
-
-    /// Whether the time since the packet before has no room for these packets: damage made up the count.
-    fn is_too_many(&self, dropped: u32) -> bool {
-        u64::from(dropped) > self.most_packets
     }
 
     /// Adds a loss to those before the next event.
@@ -464,9 +459,7 @@ impl InputResolver {
         let end = start.saturating_add(usize::from(packet.bytes));
         let is_near = self.since_damage <= CONFIRMED_BY as u64;
         if packet.id == id::OVERFLOW {
-            self.is_doubtful =
-                is_near || Framing::new(self.reading).is_before_damage(bytes, end) || self.copies.is_within(bytes, start as u64);
-            self.most_packets = self.close_ticks.map_or(u64::MAX, |close| delta / close);
+            self.place_overflow(packet, bytes, start, end);
         }
         if delta > self.longest_ticks && packet.id != id::TRACE_START {
             if is_near || !Framing::new(self.reading).is_confirmed(bytes, end) {
@@ -505,7 +498,7 @@ impl InputResolver {
         self.base = i128::from(base_ticks.max(reached)) - i128::from(ticks_before);
         self.sum = ticks_before;
         self.forget();
-        (self.is_stopped, self.is_damaged, self.dropped, self.clock_ahead) = (false, false, 0, None);
+        (self.is_stopped, self.is_damaged, self.drops, self.clock_ahead) = (false, false, Drops::default(), None);
         if self.session as usize + 1 >= handles::SESSIONS_LIMIT {
             return;
         }
