@@ -221,6 +221,49 @@ fn a_restart_begins_a_session_and_a_repeated_start_does_not() {
     assert_eq!(convert(&stream.bytes, Cut::WHOLE).summary.facts.sessions, 1);
 }
 
+/// A start of a target with these ticks per second, and two tasks; the times are those that an operating system tells, or the clock's.
+fn started(hz: u32, stamp: u32, us: Option<u32>, name: &str) -> Stream {
+    let mut stream = Stream::default();
+    encode::sync(&mut stream.bytes);
+    stream.after(stamp, id::TRACE_START, &[]).after(0, id::INIT, &numbers(&[hz, 168_000_000, 0x2000_0000, 2]));
+    stream.after(0, id::SYSDESC, &encode::numbers_and_text(&[], "N=x,O=FreeRTOS"));
+    match us {
+        Some(us) => stream.after(0, id::SYSTIME_US, &numbers(&[us, 0])),
+        None => stream.after(0, id::SYSTIME_CYCLES, &numbers(&[stamp])),
+    };
+    stream.after(0, id::TASK_INFO, &encode::numbers_and_text(&[1, 3], name));
+    stream
+}
+
+/// Three runs of a task, and as long without it.
+fn runs(stream: &mut Stream, ticks: u32) {
+    for _ in 0..3 {
+        stream.after(ticks, id::TASK_START_EXEC, &numbers(&[1])).after(ticks, id::IDLE, &[]);
+    }
+}
+
+/// The operating system's clock is 0 at each start, or too few ticks were recorded to tell them from a delay of the reading.
+#[test]
+fn short_sessions_are_kept_apart() {
+    let sessions = |first: (u32, u32), second: (u32, u32), us: Option<[u32; 2]>, is_stopped: bool| {
+        let mut one = started(1_000_000, first.0, us.map(|us| us[0]), "alpha");
+        runs(&mut one, first.1);
+        if is_stopped {
+            one.n(id::TRACE_STOP, &[]);
+        }
+        let mut two = started(1_000_000, second.0, us.map(|us| us[1]), "alpha");
+        runs(&mut two, second.1);
+        convert(&[one.bytes, two.bytes].concat(), Cut::WHOLE).summary.facts.sessions
+    };
+    assert_eq!(sessions((0, 100_000), (0, 100_000), Some([0, 0]), false), 2);
+    assert_eq!(sessions((1000, 300), (500, 300), None, false), 2);
+    assert_eq!(sessions((0, 5_000), (0, 5_000), None, false), 2);
+    // The clock goes on: the recorder was stopped, or connected again.
+    assert_eq!(sessions((0, 100_000), (50_000, 100_000), Some([0, 650_000]), false), 1);
+    assert_eq!(sessions((0, 100_000), (50_000, 100_000), Some([0, 0]), true), 1);
+    assert_eq!(sessions((0, 100_000), (0, 100_000), Some([50_000, 50_000]), false), 1);
+}
+
 /// After damage, most packets are found again, and the clock of the next start gives the time.
 #[test]
 fn damage_costs_little() {
