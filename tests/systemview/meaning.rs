@@ -242,6 +242,24 @@ fn runs(stream: &mut Stream, ticks: u32) {
     }
 }
 
+/// After a restart another program may run, with another clock.
+#[test]
+fn each_session_has_its_own_clock() {
+    let (mut first, mut second) = (started(1_000_000, 0, None, "alpha"), started(32_768, 0, None, "gamma"));
+    runs(&mut first, 100_000);
+    runs(&mut second, 32_768);
+    let capture = [first.bytes, second.bytes].concat();
+    let summary = convert(&capture, Cut::WHOLE).summary;
+    assert_eq!(summary.facts.sessions, 2);
+    assert!(summary.facts.details.iter().any(|detail| detail.value == "32768 Hz from session 2 on"));
+    assert_eq!(summary.last.unwrap().0 / 1_000_000, 600 + 6_000);
+    // An option gives the rate of all.
+    let mut subject = subject();
+    subject.options.clock = traceconv::model::Rate::from_hz(1_000_000, 1);
+    let summary = subject.convert(&capture, Cut::WHOLE).summary;
+    assert!(summary.last.unwrap().0 < 1_000_000_000);
+}
+
 /// The operating system's clock is 0 at each start, or too few ticks were recorded to tell them from a delay of the reading.
 #[test]
 fn short_sessions_are_kept_apart() {

@@ -9,7 +9,7 @@ use super::record::{Fields, extended, id};
 use super::resolve::Resolver;
 use crate::format::{Part, Recording, Stages};
 use crate::frame::sync;
-use crate::model::{CoreId, Ledger, losses};
+use crate::model::{CoreId, Ledger, Rate, losses};
 
 /// The limit of names, ids and descriptions in a recording.
 const METADATA_LIMIT: usize = 1 << 16;
@@ -81,6 +81,12 @@ pub struct Init {
 }
 
 impl Init {
+    /// The length of a tick, if it is recorded.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        Rate::from_hz(u64::from(self.sys_freq), 1)
+    }
+
     fn read(fields: &mut Fields<'_>) -> Init {
         let mut next = || fields.number();
         Init { sys_freq: next(), cpu_freq: next(), ram_base: next(), id_shift: next() }

@@ -448,7 +448,7 @@ impl<'b> Scene<'_, 'b, '_> {
         match kind {
             Kind::Int => ArgValue::Int(number),
             Kind::Hex => ArgValue::Hex(u64::from(value)),
-            Kind::Task | Kind::Resource => ArgValue::Hex(u64::from(self.context.shared.init.address(value))),
+            Kind::Task | Kind::Resource => ArgValue::Hex(u64::from(self.input.init.address(value))),
             Kind::Uint | Kind::Text => ArgValue::Uint(u64::from(value)),
         }
     }
@@ -493,7 +493,7 @@ impl<'b> Scene<'_, 'b, '_> {
 
     /// The task of an argument; the running one if it is the null pointer.
     fn task_or_running(&mut self, value: u32) -> Option<TaskId> {
-        match self.context.shared.init.address(value) {
+        match self.input.init.address(value) {
             0 => self.state().running,
             _ => self.task_of(value),
         }
@@ -530,7 +530,7 @@ impl<'b> Scene<'_, 'b, '_> {
                     extended::HEAP_FREE => self.context.bytes_of(block, self.input.ticks()),
                     _ => self.payload.number(),
                 };
-                let init = self.context.shared.init;
+                let init = self.input.init;
                 let start = self.out.batch.args.len();
                 let heap = self.value(Kind::Resource, None, heap);
                 self.add_arg(self.context.words.heap, heap);

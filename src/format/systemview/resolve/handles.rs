@@ -52,7 +52,8 @@ pub struct Labelled {
 
 /// The facts about the recording as a whole.
 pub struct Shared {
-    pub init: Init,
+    /// The configuration of each session.
+    inits: Vec<Init>,
     pub descriptions: Descriptions,
     pub kernel: Option<Kernel>,
     /// The values of the system's description, by key.
@@ -79,10 +80,31 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// The configuration of each session: the one after its start, or else that of the session before.
+fn inits_of(setups: &[Setup]) -> Vec<Init> {
+    let first = setups.iter().find_map(|setup| setup.facts.init).unwrap_or_default();
+    let sessions = setups.iter().map(|setup| setup.restarts().count()).max().unwrap_or(0).min(SESSIONS_LIMIT - 1);
+    let mut inits = vec![first];
+    let mut starts: Vec<_> = setups.iter().map(Setup::restarts).collect();
+    for _ in 0..sessions {
+        // Each input is one session further.
+        let found: Vec<Option<Init>> = starts.iter_mut().map(|starts| starts.next().and_then(|start| start.init)).collect();
+        let init = found.into_iter().flatten().find(|init| init.rate().is_some());
+        inits.push(init.or(inits.last().copied()).unwrap_or(first));
+    }
+    inits
+}
+
 impl Shared {
+    /// The configuration in a session.
+    pub fn init(&self, session: u32) -> Init {
+        self.inits.get(session as usize).or(self.inits.last()).copied().unwrap_or_default()
+    }
+
     pub fn new(setups: &[Setup]) -> Shared {
         let facts = || setups.iter().map(|setup| &setup.facts);
-        let init = facts().find_map(|facts| facts.init).unwrap_or_default();
+        let inits = inits_of(setups);
+        let init = inits.first().copied().unwrap_or_default();
         let mut system = BTreeMap::new();
         for text in facts().flat_map(|facts| &facts.descriptions) {
             for item in lossy(text).split(',') {
@@ -154,7 +176,7 @@ impl Shared {
         interrupts.dedup();
         let ended = facts().flat_map(|facts| facts.ended.iter().copied()).collect();
         Shared {
-            init,
+            inits,
             descriptions,
             kernel,
             system,
@@ -244,8 +266,13 @@ impl Shared {
             Some("Tmr Svc") => TaskKind::TimerService,
             _ => TaskKind::Normal,
         };
-        let task =
-            entities.add_task(Task { number: self.init.address(id), name, kind, session, readiness_is_unrecorded: false })?;
+        let task = entities.add_task(Task {
+            number: self.init(session).address(id),
+            name,
+            kind,
+            session,
+            readiness_is_unrecorded: false,
+        })?;
         self.ids(session)?.tasks.insert(u64::from(id), task);
         Some(task)
     }
@@ -280,7 +307,7 @@ impl Shared {
             return Some(object);
         }
         let name = self.names.get(&(Named::Resource, id)).cloned();
-        let number = self.init.address(id);
+        let number = self.init(session).address(id);
         let object = Object { number, name, kind: ObjectKind::Unknown, session, giving_is_unrecorded: false };
         let object = entities.add_object(object)?;
         self.ids(session)?.objects.insert(u64::from(id), object);
