@@ -282,6 +282,60 @@ fn short_sessions_are_kept_apart() {
     assert_eq!(sessions((0, 100_000), (0, 100_000), Some([50_000, 50_000]), false), 1);
 }
 
+/// The names of tasks with the nanoseconds that each ran, in the order of their names.
+fn ran(capture: &[u8]) -> Vec<(String, u64)> {
+    let mut names: Vec<String> = Vec::new();
+    let (mut ran, mut running) = (std::collections::BTreeMap::new(), None::<(usize, u64)>);
+    subject().resolve(capture, 1 << 20, |batch, entities| {
+        names = entities.tasks.iter().map(|task| format!("{} {}", task.name.as_deref().unwrap_or(""), task.session)).collect();
+        for event in &batch.events {
+            if let EventKind::SwitchedIn(task) = event.kind
+                && let Some((task, since)) = running.replace((task.index(), event.time.0))
+            {
+                *ran.entry(task).or_insert(0) += event.time.0 - since;
+            }
+        }
+    });
+    let mut all: Vec<(String, u64)> = ran.into_iter().map(|(task, time)| (names[task].clone(), time)).collect();
+    all.retain(|one| !one.0.starts_with("IDLE"));
+    all.sort();
+    all
+}
+
+/// After a restart the ids may have other names.
+#[test]
+fn names_hold_for_their_session() {
+    let (mut first, mut second) = (started(1_000_000, 0, None, "alpha"), started(32_768, 0, None, "gamma"));
+    runs(&mut first, 100_000);
+    runs(&mut second, 32_768);
+    let capture = [first.bytes, second.bytes].concat();
+    assert_eq!(ran(&capture), [("alpha 0".to_owned(), 300_000_000), ("gamma 1".to_owned(), 3_000_000_000)]);
+}
+
+/// A task that is created again with another name is another task; one that says its name late, or again, is not.
+#[test]
+fn an_id_is_used_again() {
+    let mut stream = started(1_000_000, 0, None, "first");
+    runs(&mut stream, 100);
+    stream.n(id::TASK_TERMINATE, &[1]).n(id::TASK_CREATE, &[1]).task(1, 3, "").task(1, 3, "second");
+    runs(&mut stream, 200);
+    let second = |ran: u64| [("first 0".to_owned(), 300_000), ("second 0".to_owned(), ran)];
+    assert_eq!(ran(&stream.bytes), second(600_000));
+    stream.n(id::TASK_TERMINATE, &[1]).n(id::TASK_CREATE, &[1]).task(1, 3, "").task(1, 3, "second");
+    runs(&mut stream, 100);
+    assert_eq!(ran(&stream.bytes), second(900_000));
+    let whole = convert(&stream.bytes, Cut::WHOLE).trace;
+    for window_bytes in [40, 64, 100] {
+        assert!(convert(&stream.bytes, Cut { threads: 2, window_bytes }).trace == whole, "windows of {window_bytes}");
+    }
+    // Without a new creation it has another name.
+    let mut stream = started(1_000_000, 0, None, "first");
+    runs(&mut stream, 100);
+    stream.task(1, 3, "second");
+    runs(&mut stream, 100);
+    assert_eq!(ran(&stream.bytes), [("second 0".to_owned(), 600_000)]);
+}
+
 /// After damage, most packets are found again, and the clock of the next start gives the time.
 #[test]
 fn damage_costs_little() {

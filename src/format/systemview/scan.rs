@@ -67,6 +67,19 @@ pub enum Named {
     Data,
 }
 
+/// A name as it was said, once or several times without another name between.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// Where it was said first, …
+    pub first: u64,
+    /// … and last.
+    pub last: u64,
+    /// Where its task was created, or another one of the same id ended.
+    pub created: Option<u64>,
+    /// The name.
+    pub text: Vec<u8>,
+}
+
 /// The first packet of the library's configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Init {
@@ -143,8 +156,12 @@ pub struct ScanFacts {
     pub init: Option<Init>,
     /// The descriptions of the system, each once.
     pub descriptions: BTreeSet<Vec<u8>>,
-    /// The last name of each thing.
-    pub names: BTreeMap<(Named, u32), Vec<u8>>,
+    /// The names of each thing, in file order.
+    pub names: BTreeMap<(Named, u32), Vec<Name>>,
+    /// How many there are.
+    all_names: usize,
+    /// Where each task was created or ended last.
+    created: BTreeMap<u32, u64>,
     /// The descriptions of modules, by event offset.
     pub modules: BTreeMap<u32, Vec<Vec<u8>>>,
     /// The ids of tasks, interrupts, markers, timers and data that are used.
@@ -239,11 +256,38 @@ impl ScanFacts {
         }
     }
 
-    fn name(&mut self, key: (Named, u32), name: &[u8]) {
-        if self.names.len() < METADATA_LIMIT || self.names.contains_key(&key) {
-            self.names.insert(key, name.to_vec());
-        } else {
+    fn name(&mut self, key: (Named, u32), text: &[u8], offset: u64) {
+        if let Some(last) = self.names.get_mut(&key).and_then(|names| names.last_mut()).filter(|last| last.text == text) {
+            last.last = offset;
+            return;
+        }
+        self.add_name(key, Name { first: offset, last: offset, created: None, text: text.to_vec() });
+    }
+
+    fn add_name(&mut self, key: (Named, u32), mut name: Name) {
+        let is_full = self.all_names >= METADATA_LIMIT;
+        if is_full && !self.names.contains_key(&key) {
             self.excess += 1;
+            return;
+        }
+        if key.0 == Named::Task {
+            name.created = name.created.or_else(|| self.created.get(&key.1).copied());
+        }
+        let names = self.names.entry(key).or_default();
+        match names.last_mut() {
+            Some(last) if last.text == name.text => last.last = name.last,
+            Some(last) if is_full => *last = name,
+            _ => {
+                names.push(name);
+                self.all_names += 1;
+            }
+        }
+    }
+
+    /// A task begins or ends: another name after this is that of another task.
+    fn note_life(&mut self, task: u32, offset: u64) {
+        if self.created.len() < METADATA_LIMIT || self.created.contains_key(&task) {
+            self.created.insert(task, offset);
         }
     }
 
@@ -270,15 +314,18 @@ impl ScanFacts {
         }
         let mut fields = packet.fields(input, at);
         match packet.id {
-            id::TASK_START_EXEC | id::TASK_START_READY | id::TASK_STOP_READY | id::TASK_CREATE | id::TASK_TERMINATE => {
-                self.note(Kind::Tasks, fields.number());
+            id::TASK_START_EXEC | id::TASK_START_READY | id::TASK_STOP_READY => self.note(Kind::Tasks, fields.number()),
+            id::TASK_CREATE | id::TASK_TERMINATE => {
+                let task = fields.number();
+                self.note(Kind::Tasks, task);
+                self.note_life(task, at as u64);
             }
             id::STACK_INFO => self.note(Kind::Tasks, fields.number()),
             id::TASK_INFO => {
                 let task = fields.number();
                 self.note(Kind::Tasks, task);
                 fields.number();
-                self.name((Named::Task, task), fields.text());
+                self.name((Named::Task, task), fields.text(), at as u64);
             }
             id::ISR_ENTER => self.note(Kind::Interrupts(packet.core), fields.number()),
             id::TRACE_START if self.starts.len() < STARTS_LIMIT => {
@@ -302,7 +349,7 @@ impl ScanFacts {
                 let text = fields.text();
                 for item in text.split(|&byte| byte == b',') {
                     if let Some((number, name)) = interrupt_name(item) {
-                        self.name((Named::Interrupt, number), name);
+                        self.name((Named::Interrupt, number), name, at as u64);
                     }
                 }
                 if !text.starts_with(b"I#") {
@@ -322,7 +369,7 @@ impl ScanFacts {
             }
             id::NAME_RESOURCE => {
                 let resource = fields.number();
-                self.name((Named::Resource, resource), fields.text());
+                self.name((Named::Resource, resource), fields.text(), at as u64);
             }
             id::END_CALL => self.note(Kind::Ended, fields.number()),
             id::EX => match fields.number() {
@@ -330,12 +377,12 @@ impl ScanFacts {
                 extended::NAME_MARKER => {
                     let marker = fields.number();
                     self.note(Kind::Markers, marker);
-                    self.name((Named::Marker, marker), fields.text());
+                    self.name((Named::Marker, marker), fields.text(), at as u64);
                 }
                 extended::REGISTER_DATA => {
                     let data = fields.number();
                     self.note(Kind::Data, data);
-                    self.name((Named::Data, data), fields.text());
+                    self.name((Named::Data, data), fields.text(), at as u64);
                     if let (Some(kind), true) = (fields.next_number(), self.data_types.len() < METADATA_LIMIT) {
                         self.data_types.insert(data, kind);
                     }
@@ -407,7 +454,10 @@ impl ScanFacts {
         self.data_types.extend(next.data_types.into_iter().take(METADATA_LIMIT.saturating_sub(self.data_types.len())));
         self.cores = [self.cores[0] | next.cores[0], self.cores[1] | next.cores[1]];
         self.excess = excess;
-        next.names.into_iter().for_each(|(key, name)| self.name(key, &name));
+        for (key, names) in next.names {
+            names.into_iter().for_each(|name| self.add_name(key, name));
+        }
+        next.created.into_iter().for_each(|(task, offset)| self.note_life(task, offset));
         for (offset, texts) in next.modules {
             texts.iter().for_each(|text| self.describe_module(offset, text));
         }

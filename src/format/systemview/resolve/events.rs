@@ -106,6 +106,7 @@ impl<'b> Scene<'_, 'b, '_> {
                 }
             }
             id::TASK_CREATE => {
+                self.input.begin_life(self.at.offset);
                 if let Some(task) = self.task() {
                     self.push(EventKind::TaskCreated(task));
                 }
@@ -114,6 +115,7 @@ impl<'b> Scene<'_, 'b, '_> {
                 if let Some(task) = self.task() {
                     self.push(EventKind::TaskDeleted(task));
                 }
+                self.input.begin_life(self.at.offset);
             }
             id::TASK_INFO if !self.input.is_copy => {
                 if let Some(task) = self.task() {
@@ -210,8 +212,14 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     fn task_of(&mut self, number: u32) -> Option<TaskId> {
-        let task = self.context.shared.task(number, self.input.session, self.out.entities);
+        let task = self.context.shared.task(number, self.life(number), self.input.session, self.out.entities);
         self.known(task)
+    }
+
+    /// Which of the tasks of an id, one after the other, has it now.
+    #[inline]
+    fn life(&self, task: u32) -> u32 {
+        if self.input.lives.is_empty() { 0 } else { self.input.lives.get(&task).copied().unwrap_or(0) }
     }
 
     fn switch(&mut self, task: TaskId, is_idle: bool) {
@@ -439,7 +447,10 @@ impl<'b> Scene<'_, 'b, '_> {
     fn value(&mut self, kind: Kind, values: Option<&Values>, value: u32) -> ArgValue {
         let number = if kind == Kind::Int { i64::from(value.cast_signed()) } else { i64::from(value) };
         let named = match kind {
-            Kind::Task | Kind::Resource => self.context.shared.name_of(kind, value, self.out.entities),
+            Kind::Task | Kind::Resource => {
+                let life = if kind == Kind::Task { self.life(value) } else { 0 };
+                self.context.shared.name_of(kind, value, life, self.input.session, self.out.entities)
+            }
             _ => values.and_then(|values| values.get(&number)).and_then(|name| self.out.entities.add_name(name)),
         };
         if let Some(name) = named {

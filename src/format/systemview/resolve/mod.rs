@@ -7,6 +7,7 @@
 mod drops;
 mod events;
 mod handles;
+mod names;
 mod view;
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::printf::escape::PendingText;
 use crate::symbols::Symbols;
 use drops::Drops;
 use handles::Shared;
+use names::Lives;
 
 /// The time drawn between the last event before a restart and the first one after it. The real duration is unknown.
 const RESTART_GAP_NS: u64 = 1_000;
@@ -114,6 +116,9 @@ struct InputResolver {
     last_ns: u64,
     session: u32,
     init: Init,
+    /// Where ids get other tasks, and which one of its tasks an id has, if not the first one of the session.
+    next_lives: Lives,
+    lives: FxHashMap<u32, u32>,
     drops: Drops,
     is_damaged: bool,
     is_stopped: bool,
@@ -208,6 +213,8 @@ impl Resolver {
                 last_ns: 0,
                 session: 0,
                 init: shared.init(0),
+                next_lives: shared.names.lives_of_input(inputs.len()),
+                lives: FxHashMap::default(),
                 drops: Drops::default(),
                 is_damaged: false,
                 is_stopped: false,
@@ -454,6 +461,15 @@ impl InputResolver {
         u64::try_from((i128::from(self.sum) + self.base).max(0)).unwrap_or(u64::MAX)
     }
 
+    /// A task begins or ends at this offset: perhaps its id has another task from here on.
+    fn begin_life(&mut self, offset: u64) {
+        while let Some((at, task)) = self.next_lives.next_if(|&(at, _)| at <= offset) {
+            if at == offset {
+                *self.lives.entry(task).or_default() += 1;
+            }
+        }
+    }
+
     fn note_bad(&mut self, note: LossNote) {
         (self.is_damaged, self.since_damage) = (true, 0);
         self.drops.note_damage();
@@ -563,6 +579,7 @@ impl InputResolver {
             return;
         }
         self.session += 1;
+        self.lives.clear();
         self.init = context.shared.init(self.session);
         if let Some(rate) = self.init.rate().filter(|_| !context.is_rate_given) {
             self.clock.change(rate, self.ticks());
