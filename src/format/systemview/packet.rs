@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::frame::sync::Grammar;
 
-use super::record::{SHAPES, Shape, id};
+use super::record::{Fields, SHAPES, Shape, id};
 
 /// The bytes before the first packet.
 pub const SYNC: [u8; 10] = [0; 10];
@@ -100,6 +100,14 @@ impl Packet {
     #[must_use]
     pub fn has_time(&self) -> bool {
         !matches!(self.id, id::SYNC | id::HEADER | id::BLOCK | id::HELLO)
+    }
+
+    /// The payload of the packet at `at`.
+    #[inline]
+    #[must_use]
+    pub fn fields<'a>(&self, input: &'a [u8], at: usize) -> Fields<'a> {
+        let payload = at.saturating_add(usize::from(self.payload_at));
+        Fields(input.get(payload..payload.saturating_add(usize::from(self.payload_bytes))).unwrap_or(&[]))
     }
 }
 

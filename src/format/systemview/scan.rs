@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::InputOptions;
 use super::decode::{Decoder, each_packet};
-use super::packet::{Framing, Packet, Reading};
+use super::packet::{Framing, Packet, Reading, read};
 use super::record::{Fields, extended, id};
 use super::resolve::Resolver;
 use crate::format::{Part, Recording, Stages};
 use crate::frame::sync;
-use crate::model::{CoreId, Ledger, losses};
+use crate::model::{CoreId, Ledger, Rate, losses};
 
 /// The limit of names, ids and descriptions in a recording.
 const METADATA_LIMIT: usize = 1 << 16;
@@ -31,6 +31,15 @@ pub const HEAP_MODULE: &[u8] = b"Heap Tracing Module";
 
 /// How much the two readings of the clock in a time of the system may differ, in ticks of the time stamps.
 const READING_TICKS: u32 = 1 << 16;
+
+/// A clock that goes on may seem to be this number of ticks from where it is expected, if another program interrupts the one that reads it.
+const NEAR_TICKS: u32 = 256;
+
+/// An operating system's clock shows at least once in this number of microseconds that it goes on, …
+const STILL_US: u64 = 10_000;
+
+/// … and is not ahead of the time since the target's restart by more than this.
+const AHEAD_US: u64 = 2_000;
 
 /// The first pass over a recording.
 pub(super) struct Scanner {
@@ -58,6 +67,19 @@ pub enum Named {
     Data,
 }
 
+/// A name as it was said, once or several times without another name between.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// Where it was said first, …
+    pub first: u64,
+    /// … and last.
+    pub last: u64,
+    /// Where its task was created, or another one of the same id ended.
+    pub created: Option<u64>,
+    /// The name.
+    pub text: Vec<u8>,
+}
+
 /// The first packet of the library's configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Init {
@@ -72,6 +94,17 @@ pub struct Init {
 }
 
 impl Init {
+    /// The length of a tick, if it is recorded.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        Rate::from_hz(u64::from(self.sys_freq), 1)
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Init {
+        let mut next = || fields.number();
+        Init { sys_freq: next(), cpu_freq: next(), ram_base: next(), id_shift: next() }
+    }
+
     /// The address that was shortened to an id.
     #[must_use]
     pub fn address(&self, id: u32) -> u32 {
@@ -98,6 +131,17 @@ struct Placed<T> {
     what: T,
 }
 
+/// A start of the recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Start {
+    /// Its own time stamp.
+    stamp: u32,
+    /// Whether the recorder was stopped since the start before.
+    is_after_stop: bool,
+    /// The configuration in the next packet.
+    init: Option<Init>,
+}
+
 /// The facts about a part, or about the whole input.
 #[derive(Clone, Debug, Default)]
 pub struct ScanFacts {
@@ -112,8 +156,12 @@ pub struct ScanFacts {
     pub init: Option<Init>,
     /// The descriptions of the system, each once.
     pub descriptions: BTreeSet<Vec<u8>>,
-    /// The last name of each thing.
-    pub names: BTreeMap<(Named, u32), Vec<u8>>,
+    /// The names of each thing, in file order.
+    pub names: BTreeMap<(Named, u32), Vec<Name>>,
+    /// How many there are.
+    all_names: usize,
+    /// Where each task was created or ended last.
+    created: BTreeMap<u32, u64>,
     /// The descriptions of modules, by event offset.
     pub modules: BTreeMap<u32, Vec<Vec<u8>>>,
     /// The ids of tasks, interrupts, markers, timers and data that are used.
@@ -128,7 +176,9 @@ pub struct ScanFacts {
     pub ended: BTreeSet<u16>,
     /// Which bits for the core occur.
     pub cores: [bool; 2],
-    starts: Vec<Placed<u32>>,
+    starts: Vec<Placed<Start>>,
+    /// Whether the recorder was stopped after the last start.
+    is_stopped: bool,
     times: Vec<Placed<SystemTime>>,
     /// Blocks of the heap that were taken: address, ticks, bytes.
     pub allocations: Vec<(u32, u64, u32)>,
@@ -206,11 +256,38 @@ impl ScanFacts {
         }
     }
 
-    fn name(&mut self, key: (Named, u32), name: &[u8]) {
-        if self.names.len() < METADATA_LIMIT || self.names.contains_key(&key) {
-            self.names.insert(key, name.to_vec());
-        } else {
+    fn name(&mut self, key: (Named, u32), text: &[u8], offset: u64) {
+        if let Some(last) = self.names.get_mut(&key).and_then(|names| names.last_mut()).filter(|last| last.text == text) {
+            last.last = offset;
+            return;
+        }
+        self.add_name(key, Name { first: offset, last: offset, created: None, text: text.to_vec() });
+    }
+
+    fn add_name(&mut self, key: (Named, u32), mut name: Name) {
+        let is_full = self.all_names >= METADATA_LIMIT;
+        if is_full && !self.names.contains_key(&key) {
             self.excess += 1;
+            return;
+        }
+        if key.0 == Named::Task {
+            name.created = name.created.or_else(|| self.created.get(&key.1).copied());
+        }
+        let names = self.names.entry(key).or_default();
+        match names.last_mut() {
+            Some(last) if last.text == name.text => last.last = name.last,
+            Some(last) if is_full => *last = name,
+            _ => {
+                names.push(name);
+                self.all_names += 1;
+            }
+        }
+    }
+
+    /// A task begins or ends: another name after this is that of another task.
+    fn note_life(&mut self, task: u32, offset: u64) {
+        if self.created.len() < METADATA_LIMIT || self.created.contains_key(&task) {
+            self.created.insert(task, offset);
         }
     }
 
@@ -225,7 +302,7 @@ impl ScanFacts {
         }
     }
 
-    fn packet(&mut self, input: &[u8], at: usize, packet: &Packet) {
+    fn packet(&mut self, reading: Reading, input: &[u8], at: usize, packet: &Packet) {
         if !packet.has_time() {
             return;
         }
@@ -235,23 +312,31 @@ impl ScanFacts {
         if let Some(core) = self.cores.get_mut(usize::from(packet.core)) {
             *core = true;
         }
-        let payload = at + usize::from(packet.payload_at);
-        let mut fields = Fields(input.get(payload..payload + usize::from(packet.payload_bytes)).unwrap_or(&[]));
-        let placed = |what| Placed { offset: at as u64, ticks: self.ticks, what };
+        let mut fields = packet.fields(input, at);
         match packet.id {
-            id::TASK_START_EXEC | id::TASK_START_READY | id::TASK_STOP_READY | id::TASK_CREATE | id::TASK_TERMINATE => {
-                self.note(Kind::Tasks, fields.number());
+            id::TASK_START_EXEC | id::TASK_START_READY | id::TASK_STOP_READY => self.note(Kind::Tasks, fields.number()),
+            id::TASK_CREATE | id::TASK_TERMINATE => {
+                let task = fields.number();
+                self.note(Kind::Tasks, task);
+                self.note_life(task, at as u64);
             }
             id::STACK_INFO => self.note(Kind::Tasks, fields.number()),
             id::TASK_INFO => {
                 let task = fields.number();
                 self.note(Kind::Tasks, task);
                 fields.number();
-                self.name((Named::Task, task), fields.text());
+                self.name((Named::Task, task), fields.text(), at as u64);
             }
             id::ISR_ENTER => self.note(Kind::Interrupts(packet.core), fields.number()),
-            id::TRACE_START if self.starts.len() < STARTS_LIMIT => self.starts.push(Placed { what: packet.delta, ..placed(0) }),
+            id::TRACE_START if self.starts.len() < STARTS_LIMIT => {
+                let next = read(reading, input, at + usize::from(packet.bytes)).filter(|next| next.id == id::INIT);
+                let init = next.map(|next| Init::read(&mut next.fields(input, at + usize::from(packet.bytes))));
+                let is_after_stop = std::mem::take(&mut self.is_stopped);
+                let what = Start { stamp: packet.delta, is_after_stop, init };
+                self.starts.push(Placed { offset: at as u64, ticks: self.ticks, what });
+            }
             id::TRACE_START => self.excess += 1,
+            id::TRACE_STOP => self.is_stopped = true,
             id::SYSTIME_CYCLES if self.times.len() < STARTS_LIMIT => {
                 let time = Placed { offset: at as u64, ticks: self.ticks, what: SystemTime::Cycles(fields.number()) };
                 self.times.push(time);
@@ -264,7 +349,7 @@ impl ScanFacts {
                 let text = fields.text();
                 for item in text.split(|&byte| byte == b',') {
                     if let Some((number, name)) = interrupt_name(item) {
-                        self.name((Named::Interrupt, number), name);
+                        self.name((Named::Interrupt, number), name, at as u64);
                     }
                 }
                 if !text.starts_with(b"I#") {
@@ -280,13 +365,11 @@ impl ScanFacts {
             }
             id::DATA_SAMPLE => self.note(Kind::Data, fields.number()),
             id::INIT => {
-                let mut next = || fields.number();
-                let init = Init { sys_freq: next(), cpu_freq: next(), ram_base: next(), id_shift: next() };
-                self.init = self.init.or(Some(init));
+                self.init = self.init.or(Some(Init::read(&mut fields)));
             }
             id::NAME_RESOURCE => {
                 let resource = fields.number();
-                self.name((Named::Resource, resource), fields.text());
+                self.name((Named::Resource, resource), fields.text(), at as u64);
             }
             id::END_CALL => self.note(Kind::Ended, fields.number()),
             id::EX => match fields.number() {
@@ -294,12 +377,12 @@ impl ScanFacts {
                 extended::NAME_MARKER => {
                     let marker = fields.number();
                     self.note(Kind::Markers, marker);
-                    self.name((Named::Marker, marker), fields.text());
+                    self.name((Named::Marker, marker), fields.text(), at as u64);
                 }
                 extended::REGISTER_DATA => {
                     let data = fields.number();
                     self.note(Kind::Data, data);
-                    self.name((Named::Data, data), fields.text());
+                    self.name((Named::Data, data), fields.text(), at as u64);
                     if let (Some(kind), true) = (fields.next_number(), self.data_types.len() < METADATA_LIMIT) {
                         self.data_types.insert(data, kind);
                     }
@@ -371,12 +454,23 @@ impl ScanFacts {
         self.data_types.extend(next.data_types.into_iter().take(METADATA_LIMIT.saturating_sub(self.data_types.len())));
         self.cores = [self.cores[0] | next.cores[0], self.cores[1] | next.cores[1]];
         self.excess = excess;
-        next.names.into_iter().for_each(|(key, name)| self.name(key, &name));
+        for (key, names) in next.names {
+            names.into_iter().for_each(|name| self.add_name(key, name));
+        }
+        next.created.into_iter().for_each(|(task, offset)| self.note_life(task, offset));
         for (offset, texts) in next.modules {
             texts.iter().for_each(|text| self.describe_module(offset, text));
         }
         let room = |len: usize| STARTS_LIMIT.saturating_sub(len);
-        let starts = next.starts.into_iter().map(|start| Placed { ticks: start.ticks + base, ..start });
+        let mut next_starts = next.starts;
+        match next_starts.first_mut() {
+            Some(first) => {
+                first.what.is_after_stop |= self.is_stopped;
+                self.is_stopped = next.is_stopped;
+            }
+            None => self.is_stopped |= next.is_stopped,
+        }
+        let starts = next_starts.into_iter().map(|start| Placed { ticks: start.ticks + base, ..start });
         self.starts.extend(starts.take(room(self.starts.len())));
         let times = next.times.into_iter().map(|time| Placed { ticks: time.ticks + base, ..time });
         self.times.extend(times.take(room(self.times.len())));
@@ -396,36 +490,54 @@ impl ScanFacts {
         for (index, start) in self.starts.iter().enumerate() {
             let next = self.starts.get(index + 1).map_or(u64::MAX, |next| next.offset);
             let times = || self.times.iter().filter(move |time| (start.offset..next).contains(&time.offset));
-            let stamp = u64::from(start.what);
+            let stamp = u64::from(start.what.stamp);
             let before = start.ticks - stamp;
-            let is_first = index == 0;
-            let is_restart = is_first && before == 0
-                || !is_first
-                    && match times().next() {
-                        Some(time) => match time.what {
-                            SystemTime::Cycles(cycles) => {
-                                let since = time.ticks - start.ticks;
-                                let base = sessions.last().map_or(0, |session| session.ticks_before);
-                                let as_restarted = cycles.wrapping_sub((stamp + since) as u32);
-                                let as_before = cycles.wrapping_sub((time.ticks - base) as u32);
-                                let off = |difference: u32| difference.min(difference.wrapping_neg());
-                                off(as_restarted) < READING_TICKS && off(as_before) > READING_TICKS
-                            }
-                            SystemTime::Microseconds(us) => last_us.is_some_and(|last| us < last),
-                        },
-                        None => false,
-                    };
+            let is_restart = match (index, times().next()) {
+                (0, _) => before == 0,
+                (_, None) => false,
+                (_, Some(time)) => match time.what {
+                    SystemTime::Cycles(cycles) => {
+                        let since = time.ticks - start.ticks;
+                        let base = sessions.last().map_or(0, |session| session.ticks_before);
+                        let off = |ticks: u64| {
+                            let difference = cycles.wrapping_sub(ticks as u32);
+                            difference.min(difference.wrapping_neg())
+                        };
+                        begins_again(off(stamp + since), off(time.ticks - base))
+                    }
+                    SystemTime::Microseconds(us) => last_us.is_some_and(|last| self.us_begins_again(last, us, start, time.ticks)),
+                },
+            };
             if is_restart {
-                sessions.push(SessionStart { offset: start.offset, stamp, ticks_before: before });
+                sessions.push(SessionStart { offset: start.offset, stamp, ticks_before: before, init: start.what.init });
             }
             let microseconds = times().filter_map(|time| match time.what {
-                SystemTime::Microseconds(us) => Some(us),
+                SystemTime::Microseconds(us) => Some((us, time.ticks)),
                 SystemTime::Cycles(_) => None,
             });
             last_us = microseconds.max().or(last_us);
         }
         sessions
     }
+
+    /// Whether the operating system's clock begins again with a start: it goes back, or it stands still although time has passed, and shows no
+    /// more than the time since the restart. `last` and `us` are its readings before and after the start, with the ticks at the first, and
+    /// `ticks` those at the second.
+    fn us_begins_again(&self, last: (u64, u64), us: u64, start: &Placed<Start>, ticks: u64) -> bool {
+        let hz = self.init.map_or(0, |init| u64::from(init.sys_freq));
+        let (last_us, last_ticks) = last;
+        let in_us = |ticks: u64| ticks.saturating_mul(1_000_000).checked_div(hz);
+        let has_passed = in_us(ticks - last_ticks.min(ticks)).is_some_and(|passed| passed >= STILL_US);
+        let is_possible = in_us(u64::from(start.what.stamp)).is_some_and(|since| us <= since.saturating_add(AHEAD_US));
+        us < last_us || us == last_us && has_passed && is_possible && !start.what.is_after_stop
+    }
+}
+
+/// Whether the time stamps' clock begins again with a start, by how far its reading is from both expectations, in ticks: that of a restart,
+/// and that of a clock that goes on.
+fn begins_again(as_restarted: u32, as_before: u32) -> bool {
+    let is_far = as_before > READING_TICKS || as_before > NEAR_TICKS && as_before / 8 > as_restarted;
+    as_restarted < READING_TICKS && is_far
 }
 
 /// The first packet of a session.
@@ -437,6 +549,8 @@ pub struct SessionStart {
     pub stamp: u64,
     /// All ticks of the input before it.
     pub ticks_before: u64,
+    /// The configuration that follows it.
+    pub init: Option<Init>,
 }
 
 /// The number and name in `I#7=name`.
@@ -483,7 +597,7 @@ impl Recording for Scanner {
         let reading = Reading::of(part.input);
         let mut facts = ScanFacts::default();
         each_packet(reading, part.input, part.start..part.end, |at, packet| match packet {
-            Ok(packet) => facts.packet(part.input, at, &packet),
+            Ok(packet) => facts.packet(reading, part.input, at, &packet),
             Err(_) => facts.damaged += 1,
         });
         (reading, facts)

@@ -3,6 +3,7 @@
 use super::super::descriptions::{Kind, Role, Values};
 use super::super::packet::{Packet, Reading};
 use super::super::record::{Fields, extended, id};
+use super::drops::Verdict;
 use super::handles::Labelled;
 use super::{Context, InputResolver};
 use crate::format::Resolved;
@@ -20,9 +21,6 @@ const LEVEL_MASK: u32 = 3;
 
 /// The most nested spans of software timers and interrupts that are followed.
 const NESTING_LIMIT: usize = 256;
-
-/// A target does not drop as many packets before it can send again: a counter that advances by this, or goes back, is damaged.
-const DROPS_LIMIT: u32 = 1 << 24;
 
 /// The argument of a call that says that an item is only looked at.
 const JUST_PEEK: usize = 3;
@@ -108,6 +106,7 @@ impl<'b> Scene<'_, 'b, '_> {
                 }
             }
             id::TASK_CREATE => {
+                self.input.begin_life(self.at.offset);
                 if let Some(task) = self.task() {
                     self.push(EventKind::TaskCreated(task));
                 }
@@ -116,6 +115,7 @@ impl<'b> Scene<'_, 'b, '_> {
                 if let Some(task) = self.task() {
                     self.push(EventKind::TaskDeleted(task));
                 }
+                self.input.begin_life(self.at.offset);
             }
             id::TASK_INFO if !self.input.is_copy => {
                 if let Some(task) = self.task() {
@@ -212,8 +212,14 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     fn task_of(&mut self, number: u32) -> Option<TaskId> {
-        let task = self.context.shared.task(number, self.input.session, self.out.entities);
+        let task = self.context.shared.task(number, self.life(number), self.input.session, self.out.entities);
         self.known(task)
+    }
+
+    /// Which of the tasks of an id, one after the other, has it now.
+    #[inline]
+    fn life(&self, task: u32) -> u32 {
+        if self.input.lives.is_empty() { 0 } else { self.input.lives.get(&task).copied().unwrap_or(0) }
     }
 
     fn switch(&mut self, task: TaskId, is_idle: bool) {
@@ -256,12 +262,15 @@ impl<'b> Scene<'_, 'b, '_> {
     /// Packets were dropped: one that found the buffer full, and those counted since, until there was room for this one.
     fn overflow(&mut self) {
         let count = self.payload.number();
-        let added = count.wrapping_sub(self.input.dropped);
-        if added >= DROPS_LIMIT || self.input.is_doubtful || self.input.is_too_many(added) {
-            return self.out.ledger.enter(losses::DROP_COUNTER_OUTLIER, self.at.offset, 0);
+        let verdict = self.input.drops.judge(count);
+        if !matches!(verdict, Verdict::Counted(_)) {
+            self.out.ledger.enter(losses::DROP_COUNTER_OUTLIER, self.at.offset, 0);
         }
-        self.input.dropped = count;
-        let lost = 1 + u64::from(added);
+        let lost = match verdict {
+            Verdict::Counted(added) => 1 + u64::from(added),
+            Verdict::Odd => 1,
+            Verdict::Void => return,
+        };
         if self.input.is_copy {
             return;
         }
@@ -438,7 +447,10 @@ impl<'b> Scene<'_, 'b, '_> {
     fn value(&mut self, kind: Kind, values: Option<&Values>, value: u32) -> ArgValue {
         let number = if kind == Kind::Int { i64::from(value.cast_signed()) } else { i64::from(value) };
         let named = match kind {
-            Kind::Task | Kind::Resource => self.context.shared.name_of(kind, value, self.out.entities),
+            Kind::Task | Kind::Resource => {
+                let life = if kind == Kind::Task { self.life(value) } else { 0 };
+                self.context.shared.name_of(kind, value, life, self.input.session, self.out.entities)
+            }
             _ => values.and_then(|values| values.get(&number)).and_then(|name| self.out.entities.add_name(name)),
         };
         if let Some(name) = named {
@@ -447,7 +459,7 @@ impl<'b> Scene<'_, 'b, '_> {
         match kind {
             Kind::Int => ArgValue::Int(number),
             Kind::Hex => ArgValue::Hex(u64::from(value)),
-            Kind::Task | Kind::Resource => ArgValue::Hex(u64::from(self.context.shared.init.address(value))),
+            Kind::Task | Kind::Resource => ArgValue::Hex(u64::from(self.input.init.address(value))),
             Kind::Uint | Kind::Text => ArgValue::Uint(u64::from(value)),
         }
     }
@@ -492,7 +504,7 @@ impl<'b> Scene<'_, 'b, '_> {
 
     /// The task of an argument; the running one if it is the null pointer.
     fn task_or_running(&mut self, value: u32) -> Option<TaskId> {
-        match self.context.shared.init.address(value) {
+        match self.input.init.address(value) {
             0 => self.state().running,
             _ => self.task_of(value),
         }
@@ -529,7 +541,7 @@ impl<'b> Scene<'_, 'b, '_> {
                     extended::HEAP_FREE => self.context.bytes_of(block, self.input.ticks()),
                     _ => self.payload.number(),
                 };
-                let init = self.context.shared.init;
+                let init = self.input.init;
                 let start = self.out.batch.args.len();
                 let heap = self.value(Kind::Resource, None, heap);
                 self.add_arg(self.context.words.heap, heap);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::super::descriptions::{Description, Descriptions, Kernel, Kind, Role, Values};
 use super::super::packet::Reading;
 use super::super::scan::{HEAP_MODULE, Init, Named, Setup};
+use super::names::Names;
 use crate::model::{
     CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, RecentMap, Session,
     Task, TaskId, TaskKind,
@@ -18,6 +19,9 @@ use crate::symbols::exception_name;
 /// More sessions are not kept apart.
 pub const SESSIONS_LIMIT: usize = 1 << 12;
 
+/// More names are looked up each time.
+const NAMES_LIMIT: usize = 1 << 16;
+
 /// The numbers of lanes, by purpose.
 mod lane {
     pub const MARKERS: u32 = 0;
@@ -25,6 +29,10 @@ mod lane {
     pub const DATA: u32 = 2 << 28;
     pub const CALLS: u32 = 3 << 28;
     pub const LOG: u32 = 4 << 28;
+}
+
+fn lane_number(base: u32, id: u32) -> u32 {
+    base.wrapping_add(id & 0x0FFF_FFFF)
 }
 
 /// The entities of one session.
@@ -52,7 +60,8 @@ pub struct Labelled {
 
 /// The facts about the recording as a whole.
 pub struct Shared {
-    pub init: Init,
+    /// The configuration of each session.
+    inits: Vec<Init>,
     pub descriptions: Descriptions,
     pub kernel: Option<Kernel>,
     /// The values of the system's description, by key.
@@ -61,9 +70,9 @@ pub struct Shared {
     pub modules: BTreeMap<u32, String>,
     /// The first id of the heap module.
     pub heap_offset: Option<u16>,
-    names: BTreeMap<(Named, u32), Arc<str>>,
-    /// Those of tasks and resources that were used, as handles.
-    name_ids: RecentMap<NameId>,
+    pub names: Names,
+    /// Those of tasks and resources that were used, as handles, if they have one.
+    name_ids: RecentMap<Option<NameId>>,
     ended: std::collections::BTreeSet<u16>,
     tasks: Vec<u32>,
     interrupts: Vec<(CoreId, u32)>,
@@ -71,7 +80,8 @@ pub struct Shared {
     /// By id, while they are not taken.
     labels: Vec<Option<Box<Labelled>>>,
     sessions: Vec<Ids>,
-    lanes: Vec<(u32, LaneKind, String)>,
+    /// Purpose, id and kind.
+    lanes: Vec<(u32, u32, LaneKind)>,
     data_types: BTreeMap<u32, u32>,
 }
 
@@ -79,10 +89,30 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// The configuration of each session: the one after its start, or else that of the session before.
+fn inits_of(setups: &[Setup]) -> Vec<Init> {
+    let first = setups.iter().find_map(|setup| setup.facts.init).unwrap_or_default();
+    let sessions = setups.iter().map(|setup| setup.restarts().count()).max().unwrap_or(0).min(SESSIONS_LIMIT - 1);
+    let mut inits = vec![first];
+    let mut starts: Vec<_> = setups.iter().map(Setup::restarts).collect();
+    for _ in 0..sessions {
+        // Each input is one session further.
+        let found: Vec<Option<Init>> = starts.iter_mut().map(|starts| starts.next().and_then(|start| start.init)).collect();
+        let init = found.into_iter().flatten().find(|init| init.rate().is_some());
+        inits.push(init.or(inits.last().copied()).unwrap_or(first));
+    }
+    inits
+}
+
 impl Shared {
+    /// The configuration in a session.
+    pub fn init(&self, session: u32) -> Init {
+        self.inits.get(session as usize).or(self.inits.last()).copied().unwrap_or_default()
+    }
+
     pub fn new(setups: &[Setup]) -> Shared {
         let facts = || setups.iter().map(|setup| &setup.facts);
-        let init = facts().find_map(|facts| facts.init).unwrap_or_default();
+        let inits = inits_of(setups);
         let mut system = BTreeMap::new();
         for text in facts().flat_map(|facts| &facts.descriptions) {
             for item in lossy(text).split(',') {
@@ -91,8 +121,6 @@ impl Shared {
                 }
             }
         }
-        let names: BTreeMap<_, Arc<str>> =
-            facts().flat_map(|facts| &facts.names).map(|(&key, name)| (key, lossy(name).into())).collect();
         let os = system.get("O").map(|os| os.to_ascii_lowercase()).unwrap_or_default();
         let is_espressif = setups.iter().any(|setup| setup.reading == Reading::CoreBit);
         let kernel = match os.as_str() {
@@ -124,25 +152,15 @@ impl Shared {
             descriptions.add_kernel(kernel);
         }
         let mut lanes = Vec::new();
-        let name_of = |kind, id| names.get(&(kind, id)).map(|name: &Arc<str>| name.to_string());
-        let mut add = |base: u32, id: u32, kind, name| lanes.push((base.wrapping_add(id & 0x0FFF_FFFF), kind, name));
-        for &id in facts().flat_map(|facts| &facts.markers) {
-            add(lane::MARKERS, id, LaneKind::Events, name_of(Named::Marker, id).unwrap_or_else(|| format!("marker {id}")));
-        }
-        for &id in facts().flat_map(|facts| &facts.timers) {
-            let named = name_of(Named::Resource, id).unwrap_or_else(|| format!("0x{:08X}", init.address(id)));
-            add(lane::TIMERS, id, LaneKind::Events, format!("timer {named}"));
-        }
-        for &id in facts().flat_map(|facts| &facts.data) {
-            add(lane::DATA, id, LaneKind::Values, name_of(Named::Data, id).unwrap_or_else(|| format!("data {id}")));
-        }
+        let mut add = |base, id, kind| lanes.push((base, id, kind));
+        facts().flat_map(|facts| &facts.markers).for_each(|&id| add(lane::MARKERS, id, LaneKind::Events));
+        facts().flat_map(|facts| &facts.timers).for_each(|&id| add(lane::TIMERS, id, LaneKind::Events));
+        facts().flat_map(|facts| &facts.data).for_each(|&id| add(lane::DATA, id, LaneKind::Values));
         let mut cores: Vec<CoreId> = setups.iter().flat_map(Setup::cores).collect();
         cores.sort_unstable();
         cores.dedup();
-        for core in &cores {
-            add(lane::CALLS, u32::from(core.0), LaneKind::Events, format!("calls outside of tasks, core {}", core.0));
-        }
-        add(lane::LOG, 0, LaneKind::Log, "messages".to_owned());
+        cores.iter().for_each(|core| add(lane::CALLS, u32::from(core.0), LaneKind::Events));
+        add(lane::LOG, 0, LaneKind::Log);
         let mut tasks: Vec<u32> = facts().flat_map(|facts| &facts.tasks).copied().collect();
         tasks.sort_unstable();
         tasks.dedup();
@@ -154,13 +172,13 @@ impl Shared {
         interrupts.dedup();
         let ended = facts().flat_map(|facts| facts.ended.iter().copied()).collect();
         Shared {
-            init,
+            inits,
             descriptions,
             kernel,
             system,
             modules,
             heap_offset,
-            names,
+            names: Names::new(setups),
             name_ids: RecentMap::default(),
             ended,
             tasks,
@@ -179,7 +197,7 @@ impl Shared {
     }
 
     pub fn task_names(&self) -> usize {
-        self.names.keys().filter(|(kind, _)| *kind == Named::Task).count()
+        self.names.ids(Named::Task).len()
     }
 
     /// Makes the entities of all sessions up to this one.
@@ -188,9 +206,11 @@ impl Shared {
             let session = self.sessions.len() as u32;
             self.sessions.push(Ids::default());
             // Hostile input reaches the limits of entities; then the rest is not tried.
-            for number in self.tasks.clone() {
-                let Some(task) = self.task(number, session, entities) else { break };
-                self.call_lane(CoreId(0), Some(task), session, entities);
+            'tasks: for number in self.tasks.clone() {
+                for life in 0..self.names.lives(number, session) {
+                    let Some(task) = self.task(number, life, session, entities) else { break 'tasks };
+                    self.call_lane(CoreId(0), Some(task), session, entities);
+                }
             }
             for core in self.cores.clone() {
                 self.idle(core, session, entities);
@@ -200,19 +220,33 @@ impl Shared {
                     break;
                 }
             }
-            for (number, kind, name) in &self.lanes {
-                let owner = LaneOwner::Firmware;
-                let lane = Lane { number: *number, name: Some(name.as_str().into()), owner, kind: *kind, session };
+            for &(base, id, kind) in &self.lanes {
+                let (number, name) = (lane_number(base, id), self.lane_name(base, id, session));
+                let lane = Lane { number, name: Some(name.into()), owner: LaneOwner::Firmware, kind, session };
                 let (Some(lane), Some(ids)) = (entities.add_lane(lane), self.sessions.last_mut()) else { break };
-                ids.lanes.insert(u64::from(*number), lane);
+                ids.lanes.insert(u64::from(number), lane);
             }
-            let resources: Vec<u32> = self.names.keys().filter(|key| key.0 == Named::Resource).map(|key| key.1).collect();
-            for resource in resources {
+            for resource in self.names.ids(Named::Resource) {
                 if self.object(resource, session, entities).is_none() {
                     break;
                 }
             }
             self.describe_session(session, entities);
+        }
+    }
+
+    fn lane_name(&self, base: u32, id: u32, session: u32) -> String {
+        let named = |kind| self.names.get(kind, id, session, 0);
+        let name = |kind, noun| named(kind).map_or_else(|| format!("{noun} {id}"), |name| name.to_string());
+        match base {
+            lane::MARKERS => name(Named::Marker, "marker"),
+            lane::TIMERS => match named(Named::Resource) {
+                Some(name) => format!("timer {name}"),
+                None => format!("timer 0x{:08X}", self.init(session).address(id)),
+            },
+            lane::DATA => name(Named::Data, "data"),
+            lane::CALLS => format!("calls outside of tasks, core {id}"),
+            _ => "messages".to_owned(),
         }
     }
 
@@ -234,19 +268,25 @@ impl Shared {
         self.sessions.get_mut(session as usize)
     }
 
-    pub fn task(&mut self, id: u32, session: u32, entities: &mut Entities) -> Option<TaskId> {
-        if let Some(task) = self.ids(session)?.tasks.get(u64::from(id)) {
+    pub fn task(&mut self, id: u32, life: u32, session: u32, entities: &mut Entities) -> Option<TaskId> {
+        let key = u64::from(life) << 32 | u64::from(id);
+        if let Some(task) = self.ids(session)?.tasks.get(key) {
             return Some(task);
         }
-        let name = self.names.get(&(Named::Task, id)).cloned().filter(|name| !name.is_empty());
+        let name = self.names.get(Named::Task, id, session, life).filter(|name| !name.is_empty());
         let kind = match name.as_deref() {
             Some(name) if name.starts_with("IDLE") || name == "idle" => TaskKind::Idle,
             Some("Tmr Svc") => TaskKind::TimerService,
             _ => TaskKind::Normal,
         };
-        let task =
-            entities.add_task(Task { number: self.init.address(id), name, kind, session, readiness_is_unrecorded: false })?;
-        self.ids(session)?.tasks.insert(u64::from(id), task);
+        let task = entities.add_task(Task {
+            number: self.init(session).address(id),
+            name,
+            kind,
+            session,
+            readiness_is_unrecorded: false,
+        })?;
+        self.ids(session)?.tasks.insert(key, task);
         Some(task)
     }
 
@@ -269,7 +309,7 @@ impl Shared {
         // SystemView numbers interrupts of ARM's microcontrollers as exceptions.
         let is_arm = self.system.get("C").is_some_and(|core| core.to_ascii_lowercase().contains("cortex-m"));
         let exception = || exception_name(number).filter(|_| is_arm).map(Arc::from);
-        let name = self.names.get(&(Named::Interrupt, number)).cloned().or_else(exception);
+        let name = self.names.get(Named::Interrupt, number, session, 0).or_else(exception);
         let isr = entities.add_isr(Isr { number, name, core, session })?;
         self.ids(session)?.isrs.insert(key, isr);
         Some(isr)
@@ -279,8 +319,8 @@ impl Shared {
         if let Some(object) = self.ids(session)?.objects.get(u64::from(id)) {
             return Some(object);
         }
-        let name = self.names.get(&(Named::Resource, id)).cloned();
-        let number = self.init.address(id);
+        let name = self.names.get(Named::Resource, id, session, 0);
+        let number = self.init(session).address(id);
         let object = Object { number, name, kind: ObjectKind::Unknown, session, giving_is_unrecorded: false };
         let object = entities.add_object(object)?;
         self.ids(session)?.objects.insert(u64::from(id), object);
@@ -289,14 +329,23 @@ impl Shared {
 
     /// The name of a resource or task, for arguments.
     #[inline]
-    pub fn name_of(&mut self, kind: Kind, id: u32, entities: &mut Entities) -> Option<NameId> {
+    pub fn name_of(&mut self, kind: Kind, id: u32, life: u32, session: u32, entities: &mut Entities) -> Option<NameId> {
         let kind = if kind == Kind::Task { Named::Task } else { Named::Resource };
-        let key = u64::from(kind == Named::Task) << 32 | u64::from(id);
-        self.name_ids.get(key).or_else(|| {
-            let name = entities.add_name(self.names.get(&(kind, id))?)?;
+        let key = u64::from(session) << 33 | u64::from(kind == Named::Task) << 32 | u64::from(id);
+        match self.name_ids.get(key) {
+            // Another life than the first is rare.
+            Some(known) if life == 0 => known,
+            _ => self.new_name(kind, id, life, session, key, entities),
+        }
+    }
+
+    #[cold]
+    fn new_name(&mut self, kind: Named, id: u32, life: u32, session: u32, key: u64, entities: &mut Entities) -> Option<NameId> {
+        let name = self.names.get(kind, id, session, life).and_then(|name| entities.add_name(&name));
+        if life == 0 && self.name_ids.len() < NAMES_LIMIT {
             self.name_ids.insert(key, name);
-            Some(name)
-        })
+        }
+        name
     }
 
     pub fn marker(&mut self, id: u32, session: u32) -> Option<LaneId> {
@@ -316,7 +365,7 @@ impl Shared {
     }
 
     fn lane(&mut self, base: u32, id: u32, session: u32) -> Option<LaneId> {
-        self.ids(session)?.lanes.get(u64::from(base.wrapping_add(id & 0x0FFF_FFFF)))
+        self.ids(session)?.lanes.get(u64::from(lane_number(base, id)))
     }
 
     /// The lane of the calls of a task, or of those outside of tasks.

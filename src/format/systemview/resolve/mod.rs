@@ -4,8 +4,10 @@
 //! target begins again at 0; the first pass finds restarts ([`super::scan`]). And damage loses the differences of the packets in it: the time
 //! after that is the earliest possible one, until the target sends its clock (`SYSTIME_CYCLES`).
 
+mod drops;
 mod events;
 mod handles;
+mod names;
 mod view;
 
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use super::decode::{Bad, Records};
 use super::descriptions::Kernel;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading};
 use super::record::{Fields, id};
-use super::scan::{SessionStart, Setup};
+use super::scan::{Init, SessionStart, Setup};
 use crate::clock::Copies;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
 use crate::model::losses;
@@ -26,7 +28,9 @@ use crate::model::{
 use crate::printf::Format;
 use crate::printf::escape::PendingText;
 use crate::symbols::Symbols;
+use drops::Drops;
 use handles::Shared;
+use names::Lives;
 
 /// The time drawn between the last event before a restart and the first one after it. The real duration is unknown.
 const RESTART_GAP_NS: u64 = 1_000;
@@ -36,6 +40,9 @@ const ASSUMED_HZ: u64 = 1_000_000;
 
 /// The difference of a packet beside damage is not believed if it is unusual and longer than this many seconds.
 const DOUBTFUL_SECONDS: u64 = 1;
+
+/// More changes of the rate are not listed.
+const RATES_LISTED: usize = 8;
 
 /// The state of a core.
 #[derive(Default)]
@@ -62,8 +69,41 @@ struct Restart {
     base_ticks: u64,
 }
 
+/// From ticks to times. A session may have another rate than the one before it: its times go on where that one ended.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    rate: Rate,
+    hz: u64,
+    /// Ticks, and their time, …
+    ticks: u64,
+    /// … from which on the rate holds.
+    nanos: u64,
+}
+
+impl Clock {
+    fn new(rate: Rate) -> Clock {
+        Clock { rate, hz: (rate.hz() as u64).max(1), ticks: 0, nanos: 0 }
+    }
+
+    #[inline]
+    fn time(&self, ticks: u64) -> Option<Nanos> {
+        let since = self.rate.to_nanos(Ticks(ticks.saturating_sub(self.ticks)))?;
+        let nanos = since.0.checked_add(self.nanos)?;
+        (nanos <= Nanos::MAX.0).then_some(Nanos(nanos))
+    }
+
+    /// Another rate holds from these ticks on.
+    fn change(&mut self, rate: Rate, ticks: u64) {
+        if rate != self.rate {
+            let nanos = self.time(ticks).unwrap_or(Nanos::MAX).0;
+            *self = Clock { ticks, nanos, ..Clock::new(rate) };
+        }
+    }
+}
+
 /// The resolver of one input.
 struct InputResolver {
+    clock: Clock,
     reading: Reading,
     cores: [CoreState; 2],
     restarts: std::vec::IntoIter<Restart>,
@@ -75,18 +115,21 @@ struct InputResolver {
     base: i128,
     last_ns: u64,
     session: u32,
-    dropped: u32,
+    init: Init,
+    /// Where ids get other tasks, and which one of its tasks an id has, if not the first one of the session.
+    next_lives: Lives,
+    lives: FxHashMap<u32, u32>,
+    drops: Drops,
     is_damaged: bool,
     is_stopped: bool,
     /// How many packets there were since the last damage.
     since_damage: u64,
     /// The ticks between two packets that follow each other closely.
     close_ticks: Option<u64>,
-    /// A longer difference may be made up by damage.
+    /// A longer difference is unusual, …
+    unusual_ticks: u64,
+    /// … and one longer than this may be made up by damage.
     longest_ticks: u64,
-    /// Whether the present packet may be made up by damage beside it, and how many packets there may have been since the one before.
-    is_doubtful: bool,
-    most_packets: u64,
     /// By how much the target's clock is ahead of the time since the session's start, modulo its range.
     clock_ahead: Option<u32>,
     copies: Copies,
@@ -104,8 +147,8 @@ pub(super) struct Resolver {
 /// The state that all inputs share.
 struct Context {
     shared: Shared,
-    rate: Rate,
-    hz: u64,
+    /// Whether an option gives the rate of all sessions.
+    is_rate_given: bool,
     symbols: Option<Arc<Symbols>>,
     /// Blocks of the heap: address, time in ticks, bytes.
     allocations: Vec<(u32, u64, u32)>,
@@ -136,16 +179,17 @@ impl Resolver {
     pub(super) fn new(setups: Vec<Setup>) -> Resolver {
         let shared = Shared::new(&setups);
         let options = setups.first().map(|setup| setup.options.clone()).unwrap_or_default();
-        let recorded = setups.iter().find_map(|setup| setup.facts.init).map(|init| u64::from(init.sys_freq)).filter(|&hz| hz > 0);
-        let (rate, origin, certainty) = match (options.clock, recorded) {
+        let is_rate_given = options.clock.is_some();
+        let (rate, origin, certainty) = match (options.clock, shared.init(0).rate()) {
             (Some(rate), _) => (rate, "given by an option", Certainty::Known),
-            (None, Some(hz)) => (Rate::from_hz(hz, 1).unwrap_or(Rate::NANOSECOND), "recorded in the capture", Certainty::Known),
+            (None, Some(rate)) => (rate, "recorded in the capture", Certainty::Known),
             (None, None) => {
                 (Rate::from_hz(ASSUMED_HZ, 1).unwrap_or(Rate::NANOSECOND), "assumed, no packet has it", Certainty::Assumed)
             }
         };
-        let hz = (rate.hz() as u64).max(1);
-        let drawn = draw_restarts(&setups, hz);
+        let clock = Clock::new(rate);
+        let rate_of = |session| shared.init(session).rate().filter(|_| !is_rate_given).unwrap_or(rate);
+        let drawn = draw_restarts(&setups, |session| Clock::new(rate_of(session)).hz);
         let mut allocations = Vec::new();
         let mut inputs = Vec::new();
         let mut facts = Facts { sessions: drawn.iter().map(Vec::len).max().unwrap_or(0) as u32 + 1, ..Facts::default() };
@@ -158,6 +202,7 @@ impl Resolver {
             }
             let mut restarts = restarts.into_iter();
             inputs.push(InputResolver {
+                clock,
                 reading: setup.reading,
                 cores: [0, 1].map(|bit| CoreState { core: setup.core_of(bit), ..CoreState::default() }),
                 next_restart: restarts.next(),
@@ -167,14 +212,16 @@ impl Resolver {
                 base: 0,
                 last_ns: 0,
                 session: 0,
-                dropped: 0,
+                init: shared.init(0),
+                next_lives: shared.names.lives_of_input(inputs.len()),
+                lives: FxHashMap::default(),
+                drops: Drops::default(),
                 is_damaged: false,
                 is_stopped: false,
                 since_damage: u64::MAX,
                 close_ticks: setup.facts.close_ticks(),
-                longest_ticks: setup.facts.unusual_ticks().max(DOUBTFUL_SECONDS.saturating_mul(hz)),
-                is_doubtful: false,
-                most_packets: 0,
+                unusual_ticks: setup.facts.unusual_ticks(),
+                longest_ticks: setup.facts.unusual_ticks().max(DOUBTFUL_SECONDS.saturating_mul(clock.hz)),
                 clock_ahead: None,
                 copies: Copies::default(),
                 pending: Vec::new(),
@@ -192,14 +239,16 @@ impl Resolver {
         };
         let symbols = options.symbols.clone();
         describe(&shared, &setups, &mut facts);
+        if !is_rate_given {
+            describe_rates(&shared, facts.sessions, rate, &mut facts.details);
+        }
         let has_copies = setups.iter().any(|setup| setup.is_copy);
         Resolver {
             inputs,
             facts,
             context: Context {
                 shared,
-                rate,
-                hz,
+                is_rate_given,
                 symbols,
                 allocations,
                 words: Words::default(),
@@ -214,6 +263,11 @@ impl Resolver {
 }
 
 impl Setup {
+    /// The sessions but the first.
+    pub(super) fn restarts(&self) -> impl Iterator<Item = SessionStart> + '_ {
+        self.sessions.iter().copied().filter(|session| session.ticks_before > 0)
+    }
+
     /// The core of a packet with this bit.
     pub(super) fn core_of(&self, bit: u8) -> CoreId {
         match (bit, self.facts.cores) {
@@ -225,14 +279,11 @@ impl Setup {
 }
 
 /// The restarts of each input. A restart is one of all cores, so sessions of the same number begin together.
-fn draw_restarts(setups: &[Setup], hz: u64) -> Vec<Vec<Restart>> {
-    let restarts = |setup: &Setup| -> Vec<SessionStart> {
-        setup.sessions.iter().copied().filter(|session| session.ticks_before > 0).collect()
-    };
-    let all: Vec<Vec<SessionStart>> = setups.iter().map(restarts).collect();
-    let gap = (hz / (1_000_000_000 / RESTART_GAP_NS)).max(1);
+fn draw_restarts(setups: &[Setup], hz_of: impl Fn(u32) -> u64) -> Vec<Vec<Restart>> {
+    let all: Vec<Vec<SessionStart>> = setups.iter().map(|setup| setup.restarts().collect()).collect();
     let mut bases: Vec<u64> = Vec::new();
     for number in 0..all.iter().map(Vec::len).max().unwrap_or(0) {
+        let gap = (hz_of(number as u32) / (1_000_000_000 / RESTART_GAP_NS)).max(1);
         let end_of = |starts: &Vec<SessionStart>| {
             let start = starts.get(number)?;
             let (before, base) = match number.checked_sub(1) {
@@ -252,6 +303,21 @@ fn draw_restarts(setups: &[Setup], hz: u64) -> Vec<Vec<Restart>> {
         starts.iter().zip(&bases).map(restart).collect()
     };
     all.into_iter().map(drawn).collect()
+}
+
+/// The sessions whose rate is another one than that of the session before.
+fn describe_rates(shared: &Shared, sessions: u32, mut rate: Rate, details: &mut Vec<Detail>) {
+    let changed = (1..sessions).filter_map(|session| {
+        let init = shared.init(session);
+        let next = init.rate().filter(|&next| next != rate)?;
+        rate = next;
+        Some(format!("{} Hz from session {} on", init.sys_freq, session + 1))
+    });
+    let changed: Vec<String> = changed.take(RATES_LISTED).collect();
+    if !changed.is_empty() {
+        let source = "recorded in the capture".to_owned();
+        details.push(Detail { name: "other clocks", value: changed.join(", "), source });
+    }
 }
 
 fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
@@ -395,14 +461,19 @@ impl InputResolver {
         u64::try_from((i128::from(self.sum) + self.base).max(0)).unwrap_or(u64::MAX)
     }
 
-    fn note_bad(&mut self, note: LossNote) {
-        (self.is_damaged, self.since_damage) = (true, 0);
-        self.note_loss(note);
+    /// A task begins or ends at this offset: perhaps its id has another task from here on.
+    fn begin_life(&mut self, offset: u64) {
+        while let Some((at, task)) = self.next_lives.next_if(|&(at, _)| at <= offset) {
+            if at == offset {
+                *self.lives.entry(task).or_default() += 1;
+            }
+        }
     }
 
-    /// Whether the time since the packet before has no room for these packets: damage made up the count.
-    fn is_too_many(&self, dropped: u32) -> bool {
-        u64::from(dropped) > self.most_packets
+    fn note_bad(&mut self, note: LossNote) {
+        (self.is_damaged, self.since_damage) = (true, 0);
+        self.drops.note_damage();
+        self.note_loss(note);
     }
 
     /// Adds a loss to those before the next event.
@@ -464,9 +535,7 @@ impl InputResolver {
         let end = start.saturating_add(usize::from(packet.bytes));
         let is_near = self.since_damage <= CONFIRMED_BY as u64;
         if packet.id == id::OVERFLOW {
-            self.is_doubtful =
-                is_near || Framing::new(self.reading).is_before_damage(bytes, end) || self.copies.is_within(bytes, end as u64);
-            self.most_packets = self.close_ticks.map_or(u64::MAX, |close| delta / close);
+            self.place_overflow(packet, bytes, start, end);
         }
         if delta > self.longest_ticks && packet.id != id::TRACE_START {
             if is_near || !Framing::new(self.reading).is_confirmed(bytes, end) {
@@ -474,16 +543,16 @@ impl InputResolver {
                 self.base -= i128::from(delta);
                 out.ledger.enter(losses::TIME_OUTLIER, offset, 0);
             } else {
-                let step = context.rate.to_nanos(Ticks(delta)).unwrap_or_default();
+                let step = self.clock.rate.to_nanos(Ticks(delta)).unwrap_or_default();
                 out.ledger.enter_doubt(offset, format!("a step of {step}, which is taken, or damage that looks like packets"));
             }
         }
         let payload = start.saturating_add(usize::from(packet.payload_at));
         let payload = bytes.get(payload..payload.saturating_add(usize::from(packet.payload_bytes))).unwrap_or(&[]);
         if packet.id == id::SYSTIME_CYCLES {
-            self.compare_clock(Fields(payload).number(), context.hz);
+            self.compare_clock(Fields(payload).number());
         }
-        let time = match context.rate.to_nanos(Ticks(self.ticks())) {
+        let time = match self.clock.time(self.ticks()) {
             Some(time) => time,
             None => {
                 out.ledger.enter(losses::TIME_OVERFLOW, offset, 0);
@@ -505,24 +574,30 @@ impl InputResolver {
         self.base = i128::from(base_ticks.max(reached)) - i128::from(ticks_before);
         self.sum = ticks_before;
         self.forget();
-        (self.is_stopped, self.is_damaged, self.dropped, self.clock_ahead) = (false, false, 0, None);
+        (self.is_stopped, self.is_damaged, self.drops, self.clock_ahead) = (false, false, Drops::default(), None);
         if self.session as usize + 1 >= handles::SESSIONS_LIMIT {
             return;
         }
         self.session += 1;
+        self.lives.clear();
+        self.init = context.shared.init(self.session);
+        if let Some(rate) = self.init.rate().filter(|_| !context.is_rate_given) {
+            self.clock.change(rate, self.ticks());
+            self.longest_ticks = self.unusual_ticks.max(DOUBTFUL_SECONDS.saturating_mul(self.clock.hz));
+        }
         context.prepare(self.session, out);
         out.ledger.enter(losses::SESSION_RESTART, offset, 0);
-        let time = context.rate.to_nanos(Ticks(self.ticks())).unwrap_or(Nanos::MAX).max(Nanos(self.last_ns));
+        let time = self.clock.time(self.ticks()).unwrap_or(Nanos::MAX).max(Nanos(self.last_ns));
         self.emit_losses(time, out);
         out.batch.events.push(Event { time, core: self.cores[0].core, kind: EventKind::SessionStart(self.session) });
     }
 
     /// The target's clock when it sent this packet. After damage, it gives the ticks that were lost.
-    fn compare_clock(&mut self, cycles: u32, hz: u64) {
+    fn compare_clock(&mut self, cycles: u32) {
         let ahead = cycles.wrapping_sub(self.ticks() as u32);
         // The clock may have run before the recording began.
         let missing = ahead.wrapping_sub(*self.clock_ahead.get_or_insert(if self.is_damaged { 0 } else { ahead }));
-        if self.is_damaged && u64::from(missing) > hz / 1000 && missing < 1 << 31 {
+        if self.is_damaged && u64::from(missing) > self.clock.hz / 1000 && missing < 1 << 31 {
             self.base += i128::from(missing);
         }
         self.is_damaged = false;
