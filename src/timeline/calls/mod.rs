@@ -156,17 +156,17 @@ impl Timeline {
         else {
             return;
         };
-        let call = Call::new(&call, has_track);
+        // Made twice, so that nothing needs the address of the usual one: it is built where it waits.
         if let Some(nest) = self.cores[at.core.index()].calls.nests.first_mut()
-            && nest.add_usual(&call)
+            && nest.add_usual(&Call::new(&call, has_track))
         {
-            if nest.is_due(&call) {
+            if nest.is_due(call.depth) {
                 let (writer, functions, words) = (&mut self.writer, &mut self.functions, &self.call_words);
-                nest.write_due(&call, &mut Ink { writer, functions, words });
+                nest.write_due(call.depth, &mut Ink { writer, functions, words });
             }
             return;
         }
-        self.add_call(&call, at);
+        self.add_call(&Call::new(&call, has_track), at);
     }
 
     /// Adds a call to the first nest that it fits in.

@@ -174,7 +174,7 @@ impl Nest {
     }
 
     /// Adds a call if it is as most are: it has no callees, or takes the whole last row. False: nothing has changed.
-    #[inline]
+    #[inline(always)]
     pub fn add_usual(&mut self, call: &Call) -> bool {
         let (own, rows) = (self.calls.len(), self.rows.len());
         let Some((row, before)) = self.rows.split_last_mut().filter(|_| call.end_ns >= self.end_ns) else { return false };
@@ -216,15 +216,15 @@ impl Nest {
 
     /// Whether waiting calls are to be written, because no caller of the last one is expected, or because there are too many.
     #[inline]
-    pub fn is_due(&self, last: &Call) -> bool {
-        last.depth <= self.floor || self.calls.len() >= HELD_CALLS
+    pub fn is_due(&self, last_depth: i16) -> bool {
+        last_depth <= self.floor || self.calls.len() >= HELD_CALLS
     }
 
     /// Writes waiting calls, if [`Nest::is_due`].
-    pub fn write_due(&mut self, last: &Call, ink: &mut Ink<'_>) {
-        if last.depth <= self.floor {
+    pub fn write_due(&mut self, last_depth: i16, ink: &mut Ink<'_>) {
+        if last_depth <= self.floor {
             // It would have a smaller depth than any call before.
-            self.floor = last.depth;
+            self.floor = last_depth;
             if !self.write_plain(ink) {
                 self.write_oldest(0, ink);
             }
@@ -255,7 +255,7 @@ impl Nest {
         } else {
             self.add_waiting(*call, height, &place);
         }
-        self.write_due(call, ink);
+        self.write_due(call.depth, ink);
         Some(orphans)
     }
 
