@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use super::spool::Spool;
-use super::{Bytes, InputError, ReadOptions, text, text_mode};
+use super::{Bytes, InputError, ReadOptions, dump, text, text_mode};
 use crate::model::LossKind;
 #[cfg(feature = "compress")]
 use crate::model::losses;
@@ -20,8 +20,14 @@ pub enum Layer {
     Zstd,
     /// Hex digits.
     Hex,
-    /// Lines of an address and bytes in hex, as `xxd` and `hexdump -C` print them.
+    /// Lines of an address and bytes in hex, as `xxd`, `hexdump -C` and debuggers print them.
     HexDump,
+    /// Lines of an address and numbers of several bytes, whose first byte in memory is the lowest.
+    HexDumpOfWords,
+    /// Intel HEX.
+    IntelHex,
+    /// Motorola S-records.
+    SRecords,
     /// RFC 4648 section 4.
     Base64,
     /// The lines that a J-Link's server of RTT (port 19021) sends first.
@@ -43,6 +49,9 @@ impl Layer {
             Layer::Zstd => "zstd",
             Layer::Hex => "hex text",
             Layer::HexDump => "hex dump",
+            Layer::HexDumpOfWords => "hex dump of little-endian words",
+            Layer::IntelHex => "Intel HEX",
+            Layer::SRecords => "Motorola S-records",
             Layer::Base64 => "base64 text",
             Layer::JLink => "J-Link RTT stream",
             Layer::Utf16 => "UTF-16 text",
@@ -91,9 +100,7 @@ impl Layer {
             _ if !text::begins_as_text(bytes) => None,
             _ if text::greeting_bytes(bytes).is_some() => Some(Layer::JLink),
             _ if text::looks_like_hex(bytes) => Some(Layer::Hex),
-            _ if text::looks_like_dump(bytes) => Some(Layer::HexDump),
-            _ if text::looks_like_base64(bytes) => Some(Layer::Base64),
-            _ => None,
+            _ => dump::sniff(bytes).or_else(|| text::looks_like_base64(bytes).then_some(Layer::Base64)),
         }
     }
 
@@ -104,7 +111,7 @@ impl Layer {
             Layer::Gzip => gunzip(source, &mut spool)?,
             Layer::Zstd => unzstd(source, &mut spool)?,
             Layer::Hex => text::decode_hex(source, &mut spool)?,
-            Layer::HexDump => text::decode_dump(source, &mut spool)?,
+            Layer::HexDump | Layer::HexDumpOfWords | Layer::IntelHex | Layer::SRecords => dump::decode(source, &mut spool)?,
             Layer::Base64 => text::decode_base64(source, &mut spool)?,
             Layer::JLink => text::leave_greeting(source, &mut spool)?,
             Layer::Utf16 => text_mode::decode_utf16(source, &mut spool)?,

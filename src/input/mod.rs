@@ -15,6 +15,7 @@ pub mod archive;
 mod bytes;
 mod cores_json;
 pub mod detect;
+mod dump;
 mod error;
 mod layer;
 #[cfg(feature = "mmap")]

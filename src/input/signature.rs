@@ -157,14 +157,6 @@ fn text(sample: &[u8]) -> Option<Signature> {
     if line.starts_with(b"{\"traceEvents\"") || line.starts_with(b"[{\"") || line.starts_with(b"{\"displayTimeUnit\"") {
         return doubtful("a JSON trace".into(), "it needs no conversion: open it at https://ui.perfetto.dev");
     }
-    if is_record_line(line, b":", 11) {
-        let advice = "convert it to binary first: `objcopy -I ihex -O binary IN OUT`";
-        return doubtful("an Intel HEX file".into(), advice);
-    }
-    if is_record_line(line, b"S", 10) {
-        let advice = "convert it to binary first: `objcopy -I srec -O binary IN OUT`";
-        return doubtful("a Motorola S-record file".into(), advice);
-    }
     if is_dump_line(line) {
         let advice = "convert it back to binary first: `xxd -r IN OUT`, or write plain hex digits (`xxd -p`)";
         return doubtful("a hex dump with addresses".into(), advice);
@@ -173,11 +165,6 @@ fn text(sample: &[u8]) -> Option<Signature> {
     let advice = "text is read as a recording only if it is plain hex digits or base64";
     let start = if shown.is_empty() { "it starts with blank lines".into() } else { format!("it starts with {shown:?}") };
     doubtful(format!("a text file ({start})"), advice)
-}
-
-/// `:10000000…` or `S1130000…`: a start code and nothing but hex digits.
-fn is_record_line(line: &[u8], start: &[u8], min_len: usize) -> bool {
-    line.len() >= min_len && line.strip_prefix(start).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// `00000000: 0301 0202 …` or `00000000  03 01 02 …`: an address, then bytes.
@@ -218,8 +205,6 @@ mod tests {
         assert_eq!(what(b"\n \r\n\n"), "a text file (it starts with blank lines)");
         assert_eq!(what("Zeit in µs\n".as_bytes()), "a text file (it starts with \"Zeit in µs\")");
         assert_eq!(what(b"{\"traceEvents\":[]}"), "a JSON trace");
-        assert_eq!(what(b":10010000214601360121470136007EFE09D2190140\n"), "an Intel HEX file");
-        assert_eq!(what(b"S00F000068656C6C6F202020202000003C\n"), "a Motorola S-record file");
         assert_eq!(what(b"00000000: 0301 0202 0402 0500  ........\n"), "a hex dump with addresses");
         assert_eq!(what(b"00000000  03 01 02 02 04 02 05 00  |........|\n"), "a hex dump with addresses");
         assert_eq!(what(&[3, 1, 2, 2, 4, 2, 5, 0]), "nothing known");

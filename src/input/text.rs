@@ -2,30 +2,25 @@
 //!
 //! Both decoders go on after a character that does not belong: it is skipped and counted.
 
-use std::ops::RangeInclusive;
-
 use data_encoding::{BASE64, Encoding};
 
 use super::layer::Damage;
 use super::spool::Spool;
-use super::{Bytes, InputError};
+use super::{Bytes, InputError, dump};
 use crate::model::losses;
 
 /// How much of an input must be text to be taken for it, in bytes.
 const SNIFF_BYTES: usize = 64 << 10;
 
 /// Fewer hex digits or base64 symbols than this can be anything.
-const SYMBOLS_MIN: usize = 4;
+pub(super) const SYMBOLS_MIN: usize = 4;
 
 /// Text is decoded in steps of this many bytes.
 pub(super) const STEP_BYTES: usize = 1 << 20;
 
-/// How many digits the offset before a line has.
-const OFFSET_DIGITS: RangeInclusive<usize> = 6..=16;
-
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
-fn without_mark(bytes: &[u8]) -> &[u8] {
+pub(super) fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
@@ -38,7 +33,7 @@ pub(super) fn begins_as_text(bytes: &[u8]) -> bool {
 }
 
 /// The start of the input in whole lines.
-fn first_lines(bytes: &[u8]) -> Vec<&[u8]> {
+pub(super) fn first_lines(bytes: &[u8]) -> Vec<&[u8]> {
     let sample = bytes.get(..SNIFF_BYTES).unwrap_or(bytes);
     let mut lines: Vec<&[u8]> = sample.split(|&byte| byte == b'\n').collect();
     if sample.len() < bytes.len() {
@@ -47,85 +42,13 @@ fn first_lines(bytes: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// The first words of the lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FirstWords {
-    /// Not offsets, as far as it shows.
-    Data,
-    /// Offsets in this base, before bytes in hex.
-    Offsets(u32),
-    /// Offsets, but before numbers that are not bytes in hex; or lines were left out, and their number depends on a base that does not
-    /// show.
-    Unreadable,
-}
-
-/// Finds offsets as `od` and `hexdump` write them: in most lines the first word has risen by the length of the line before.
-fn first_words(bytes: &[u8]) -> FirstWords {
-    const BASES: [u32; 3] = [16, 8, 10];
-    /// How many bytes a word may be.
-    const SIZES: [u64; 4] = [1, 2, 4, 8];
-    // By size and base: how many lines fit.
-    let mut fits = [[0usize; BASES.len()]; SIZES.len()];
-    let (mut rises, mut longest, mut are_pairs, mut has_repeats) = (0usize, 0, true, false);
-    let mut before: Option<(&str, u64)> = None;
-    for line in first_lines(bytes).into_iter().map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()) {
-        if line == b"*" {
-            (has_repeats, before) = (true, None);
-            continue;
-        }
-        let Ok(line) = std::str::from_utf8(line) else { return FirstWords::Data };
-        if !line.bytes().all(|byte| byte.is_ascii_hexdigit() || byte.is_ascii_whitespace()) {
-            return FirstWords::Data;
-        }
-        let mut words = line.split_ascii_whitespace();
-        let Some(offset) = words.next().filter(|word| OFFSET_DIGITS.contains(&word.len())) else {
-            (rises, before) = (rises + 1, None);
-            continue;
-        };
-        if let Some((offset_before, count)) = before.filter(|(_, count)| *count > 0) {
-            rises += 1;
-            for (index, base) in BASES.into_iter().enumerate() {
-                let parse = |offset| u64::from_str_radix(offset, base).ok();
-                let rise = parse(offset).zip(parse(offset_before)).and_then(|(now, before)| now.checked_sub(before));
-                for (fits, size) in fits.iter_mut().zip(SIZES) {
-                    if let Some(fits) = fits.get_mut(index).filter(|_| rise.is_some() && rise == count.checked_mul(size)) {
-                        *fits += 1;
-                    }
-                }
-            }
-        }
-        let mut count = 0;
-        for word in words {
-            count += 1;
-            longest = longest.max(word.len());
-            are_pairs &= word.len() == 2;
-        }
-        before = Some((offset, count));
-    }
-    // In hex, octal or decimal.
-    let [bytes, halves, words, doubles] = fits;
-    let fits = match longest {
-        0..=3 => bytes,
-        4..=6 => halves,
-        7..=11 => words,
-        _ => doubles,
-    };
-    let most = fits.into_iter().max().unwrap_or_default();
-    let mut bases = BASES.into_iter().zip(fits).filter(|(_, fits)| *fits == most).map(|(base, _)| base);
-    match (bases.next(), bases.next()) {
-        _ if most * 2 <= rises && !has_repeats => FirstWords::Data,
-        (Some(base), other) if are_pairs && most * 2 > rises && !(has_repeats && other.is_some()) => FirstWords::Offsets(base),
-        _ => FirstWords::Unreadable,
-    }
-}
-
 /// Whether the start of the input is hex digits, white space, commas and `0x` alone, without offsets before the lines.
 pub(super) fn looks_like_hex(bytes: &[u8]) -> bool {
     let bytes = without_mark(bytes);
     let sample = bytes.get(..SNIFF_BYTES).unwrap_or(bytes);
     let mut hex = HexDecoder::default();
     let mut decoded = Vec::new();
-    sample.iter().all(|&byte| hex.push(byte, &mut decoded)) && hex.digits >= SYMBOLS_MIN && first_words(bytes) == FirstWords::Data
+    sample.iter().all(|&byte| hex.push(byte, &mut decoded)) && hex.digits >= SYMBOLS_MIN && !dump::begin_with_addresses(bytes)
 }
 
 /// Whether the start of the input is lines of base64: no blanks within a line, lines of one length or of whole quanta.
@@ -207,22 +130,22 @@ impl HexDecoder {
 }
 
 /// Counts characters that do not belong.
-struct Strays {
+pub(super) struct Strays {
     count: u64,
     first: Option<(u64, String)>,
 }
 
 impl Strays {
-    fn new() -> Strays {
+    pub(super) fn new() -> Strays {
         Strays { count: 0, first: None }
     }
 
-    fn add(&mut self, decoded_offset: u64, what: impl FnOnce() -> String) {
-        self.count += 1;
+    pub(super) fn add(&mut self, count: u64, decoded_offset: u64, what: impl FnOnce() -> String) {
+        self.count += count;
         self.first.get_or_insert_with(|| (decoded_offset, what()));
     }
 
-    fn into_damage(self) -> Option<Damage> {
+    pub(super) fn into_damage(self) -> Option<Damage> {
         let (offset, first) = self.first?;
         let more = if self.count > 1 { format!(", and {} more", self.count - 1) } else { String::new() };
         let detail = format!("{first}{more}");
@@ -274,7 +197,7 @@ pub(super) fn decode_hex(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option
     for (start, step) in steps(source) {
         for (index, &byte) in step.iter().enumerate() {
             if !hex.push(byte, &mut decoded) {
-                strays.add(spool.len() + decoded.len() as u64, || {
+                strays.add(1, spool.len() + decoded.len() as u64, || {
                     format!("{:?} at byte {} of the file is not a hex digit", byte.escape_ascii().to_string(), start + index)
                 });
             }
@@ -286,96 +209,7 @@ pub(super) fn decode_hex(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option
         hex.end_number(&mut decoded);
         spool.push(&decoded)?;
     } else if hex.high.is_some() {
-        strays.add(spool.len(), || "the last hex digit has no partner".into());
-    }
-    Ok(strays.into_damage())
-}
-
-/// A line of a hex dump.
-enum DumpLine {
-    /// An address, and the bytes there; none at the end of `hexdump -C`.
-    Bytes(u64),
-    /// The line before is repeated up to the next address.
-    Repeated,
-    Blank,
-}
-
-/// Reads a line of `xxd`, `hexdump -C` or `od -t x1` and appends its bytes; `None` if it is something else.
-fn dump_line(line: &[u8], base: u32, decoded: &mut Vec<u8>) -> Option<DumpLine> {
-    let line = line.trim_ascii();
-    match line {
-        b"" => return Some(DumpLine::Blank),
-        b"*" => return Some(DumpLine::Repeated),
-        _ => {}
-    }
-    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-    let (address, rest) = line.split_at_checked(digits).filter(|_| OFFSET_DIGITS.contains(&digits))?;
-    let address = u64::from_str_radix(std::str::from_utf8(address).ok()?, base).ok()?;
-    // The bytes as characters follow after two blanks, or between bars.
-    let (hex, is_xxd) = match rest.strip_prefix(b": ") {
-        Some(rest) => (rest.windows(2).position(|two| two == b"  ").map_or(rest, |end| &rest[..end]), true),
-        None => (rest.split(|&byte| byte == b'|').next().unwrap_or_default(), false),
-    };
-    for word in hex.split(|&byte| byte == b' ').filter(|word| !word.is_empty()) {
-        // Without a colon, longer words are numbers in the byte order of some machine.
-        if word.len() % 2 != 0 || (!is_xxd && word.len() != 2) {
-            return None;
-        }
-        data_encoding::HEXLOWER_PERMISSIVE.decode(word).ok().map(|bytes| decoded.extend(bytes))?;
-    }
-    Some(DumpLine::Bytes(address))
-}
-
-/// Whether the start of the input is lines of a hex dump.
-pub(super) fn looks_like_dump(bytes: &[u8]) -> bool {
-    let bytes = without_mark(bytes);
-    let Some(base) = base_of_dump(bytes) else { return false };
-    let mut decoded = Vec::new();
-    let mut is_line = |line: &&[u8]| dump_line(line, base, &mut decoded).is_some();
-    first_lines(bytes).iter().all(&mut is_line) && decoded.len() >= SYMBOLS_MIN
-}
-
-/// The base of its addresses; `None` if it cannot be read.
-fn base_of_dump(text: &[u8]) -> Option<u32> {
-    match first_words(text) {
-        FirstWords::Offsets(base) => Some(base),
-        // With a colon, or with characters between bars.
-        FirstWords::Data => Some(16),
-        FirstWords::Unreadable => None,
-    }
-}
-
-/// Decodes a hex dump. The addresses must follow each other; where they do not, lines are missing, or something else lies between.
-pub(super) fn decode_dump(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, InputError> {
-    let text = without_mark(source);
-    let base = base_of_dump(text).unwrap_or(16);
-    let mut strays = Strays::new();
-    let (mut line_bytes, mut before) = (Vec::new(), Vec::new());
-    let (mut expected, mut is_repeated) = (None, false);
-    for (number, line) in (1..).zip(text.split(|&byte| byte == b'\n')) {
-        line_bytes.clear();
-        match dump_line(line, base, &mut line_bytes) {
-            Some(DumpLine::Bytes(address)) => {
-                if let Some(mut at) = expected.replace(address.saturating_add(line_bytes.len() as u64)) {
-                    while is_repeated && at < address && !before.is_empty() {
-                        let len = usize::try_from(address - at).unwrap_or(usize::MAX).min(before.len());
-                        spool.push(before.get(..len).unwrap_or_default())?;
-                        at += len as u64;
-                    }
-                    if at != address {
-                        strays.add(spool.len(), || format!("the address in line {number} does not follow the line before"));
-                    }
-                }
-                is_repeated = false;
-                spool.push(&line_bytes)?;
-                if !line_bytes.is_empty() {
-                    std::mem::swap(&mut before, &mut line_bytes);
-                }
-            }
-            Some(DumpLine::Repeated) => is_repeated = true,
-            Some(DumpLine::Blank) => {}
-            None => strays.add(spool.len(), || format!("line {number} is not a line of a hex dump")),
-        }
+        strays.add(1, spool.len(), || "the last hex digit has no partner".into());
     }
     Ok(strays.into_damage())
 }
@@ -391,7 +225,7 @@ pub(super) fn decode_base64(source: &Bytes, spool: &mut Spool<'_>) -> Result<Opt
             if is_base64(byte) || byte == b'=' {
                 symbols.push(byte);
             } else if !byte.is_ascii_whitespace() {
-                strays.add(spool.len() + symbols.len() as u64 / 4 * 3, || {
+                strays.add(1, spool.len() + symbols.len() as u64 / 4 * 3, || {
                     format!("{:?} at byte {} of the file is no base64 symbol", byte.escape_ascii().to_string(), start + index)
                 });
             }
@@ -404,7 +238,7 @@ pub(super) fn decode_base64(source: &Bytes, spool: &mut Spool<'_>) -> Result<Opt
         symbols.resize(4, b'=');
         decode_quanta(&encoding, &symbols, &mut decoded, spool, &mut strays)?;
     } else if symbols.len() == 1 {
-        strays.add(spool.len(), || "the last base64 symbol is incomplete".into());
+        strays.add(1, spool.len(), || "the last base64 symbol is incomplete".into());
     }
     Ok(strays.into_damage())
 }
@@ -433,7 +267,7 @@ fn decode_quanta(
             }
             Err(partial) => {
                 spool.push(decoded.get(..partial.written).unwrap_or_default())?;
-                strays.add(spool.len(), || "padding (=) within base64 text".into());
+                strays.add(1, spool.len(), || "padding (=) within base64 text".into());
                 symbols = symbols.get(partial.read.saturating_add(4)..).unwrap_or_default();
             }
         }
@@ -443,8 +277,7 @@ fn decode_quanta(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Bytes, Input, Layer, ReadOptions};
-    use super::{FirstWords, Spool, decode_dump, first_words, looks_like_dump};
+    use super::super::{Input, Layer, ReadOptions};
 
     fn open(text: &[u8]) -> Input {
         Input::from_vec(text.to_vec(), &ReadOptions::default()).unwrap()
@@ -517,63 +350,5 @@ mod tests {
         assert_eq!(input.damages()[0].detail, "\"-\" at byte 80000 of the file is no base64 symbol, and 2 more");
 
         assert_eq!(open(b"ab cd e").damages()[0].detail, "the last hex digit has no partner");
-    }
-
-    #[test]
-    fn dumps_of_xxd_hexdump_and_od_are_read() {
-        let read = |text: &str| {
-            let options = ReadOptions::default();
-            let mut spool = Spool::new(&options);
-            assert!(looks_like_dump(text.as_bytes()), "{text}");
-            let damage = decode_dump(&Bytes::from(text.as_bytes().to_vec()), &mut spool).unwrap();
-            (spool.finish().unwrap().to_vec(), damage.map(|damage| damage.detail))
-        };
-        let xxd = "00000000: 0301 0202 0402 0500 ffff ffff ffff ffff  ................\n00000010: 41de                                     A.\n";
-        let whole = [3, 1, 2, 2, 4, 2, 5, 0, 255, 255, 255, 255, 255, 255, 255, 255, 0x41, 0xde];
-        assert_eq!(read(xxd), (whole.to_vec(), None));
-        let hexdump = "00000000  03 01 02 02 04 02 05 00  ff ff ff ff ff ff ff ff  |......|.........|\n00000010  41 de                    |A.|\n00000012\n";
-        assert_eq!(read(hexdump), (whole.to_vec(), None));
-        let zeros =
-            "00000000  00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  |................|\n*\n00000030  07  |.|\n00000031\n";
-        assert_eq!(read(zeros), ([&[0; 48][..], &[7]].concat(), None));
-        let gap = "00000000: 0102 0304  ....\n00000008: 0506  ..\n";
-        assert_eq!(read(gap), (vec![1, 2, 3, 4, 5, 6], Some("the address in line 2 does not follow the line before".into())));
-        for (base, offsets) in [
-            (16, ["000000", "000010", "000012"]),
-            (8, ["0000000", "0000020", "0000022"]),
-            (10, ["0000000", "0000016", "0000018"]),
-        ] {
-            let [first, second, end] = offsets;
-            let od = format!("{first} 03 01 02 02 04 02 05 00 ff ff ff ff ff ff ff ff\n{second} 41 de\n{end}\n");
-            assert_eq!(first_words(od.as_bytes()), FirstWords::Offsets(base));
-            assert_eq!((read(&od), open(od.as_bytes()).layers()), ((whole.to_vec(), None), &[Layer::HexDump][..]), "{od}");
-        }
-        // Lines that are left out: the base shows in the others, or it does not.
-        let line = " 00".repeat(16);
-        let od = format!("0000000{line}\n0000020{line}\n*\n0000100 07\n0000101\n");
-        assert_eq!(read(&od), ([&[0; 64][..], &[7]].concat(), None));
-        for od in [format!("0000000{line}\n*\n0000100 07\n0000101\n"), format!("0000000{line}\n*\n0000100\n")] {
-            assert_eq!((first_words(od.as_bytes()), open(od.as_bytes()).layers()), (FirstWords::Unreadable, &[][..]));
-        }
-        // A line that is missing is reported.
-        let od = format!("0000000{line}\n0000020{line}\n0000040{line}\n0000100 07 08\n0000102\n");
-        let said = "the address in line 4 does not follow the line before".to_owned();
-        assert_eq!(read(&od), ([&[0; 48][..], &[7, 8]].concat(), Some(said)));
-        // Numbers are in the byte order of some machine, and not all in hex.
-        for other in [
-            "0000000 0103 0202\n0000004\n",
-            "0000000 000403 001002 177777\n0000006\n",
-            "0000000 003 001 002 377\n0000004\n",
-            "0000000   3   1   2 255\n0000004\n",
-            "0000000 02020103 00050204\n0000010\n",
-        ] {
-            assert_eq!((first_words(other.as_bytes()), open(other.as_bytes()).layers()), (FirstWords::Unreadable, &[][..]));
-        }
-        for plain in ["03010202 04020500\n03010203 04020500\n", "030102 02\n", "0000000301020204\n0205\n"] {
-            assert_eq!(open(plain.as_bytes()).layers(), [Layer::Hex], "{plain}");
-        }
-        for other in ["0000000 0103 0202\n0000004\n", "00000000: no hex\n", "note\n", "", "12345678\n"] {
-            assert!(!looks_like_dump(other.as_bytes()), "{other}");
-        }
     }
 }
