@@ -227,6 +227,8 @@ pub struct Facts {
     pub findings: Vec<Finding>,
     /// Other facts, for the report.
     pub details: Vec<Detail>,
+    /// Facts about each input alone, in the order of the inputs; empty if there are none.
+    pub details_of: Vec<Vec<Detail>>,
     /// Advice, as sentences.
     pub hints: Vec<String>,
     /// Why the recording must not be converted with these options, although it could be, as a clause.
@@ -253,6 +255,9 @@ pub struct Detail {
     /// The source: `recorded in the capture`, `given by an option`, `inferred`, `assumed` or `measured`, with details if needed.
     pub source: String,
 }
+
+/// The name of the [`Detail`] of losses that are counted with another input of the recording.
+pub const SHARED_LOSSES: &str = "losses";
 
 /// One record, for `traceconv dump`.
 #[derive(Clone, Debug)]
