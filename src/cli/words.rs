@@ -35,6 +35,22 @@ pub(super) fn command_first(words: impl IntoIterator<Item = OsString>) -> Vec<Os
     words
 }
 
+/// Commands that not every build has, with the feature that each needs.
+const OPTIONAL: [(&str, &str); 4] = [("export", "export"), ("record", "record"), ("serve", "serve"), ("web", "web-page")];
+
+/// A message if this build lacks the command: its options are unknown then, too.
+pub(super) fn left_out(words: &[OsString]) -> Option<String> {
+    let word = words.get(1)?;
+    let (name, feature) = OPTIONAL.into_iter().find(|(name, _)| word == name && !is_command(name))?;
+    let is_input = std::fs::symlink_metadata(Path::new(word)).is_ok();
+    (!is_input).then(|| {
+        format!(
+            "this program was built without the command `{name}`; build it with the feature {feature}, in a checkout with \
+             `cargo install --path . --features {feature}`"
+        )
+    })
+}
+
 /// A message if a command was probably meant: by the first input, if it is nearly one, or by another one that is one.
 pub(super) fn mistyped_command(inputs: &[PathBuf]) -> Option<String> {
     let word = |path: &Path| path.to_str().filter(|word| !word.contains(['/', '\\', '.', '@'])).map(str::to_owned);
@@ -82,6 +98,17 @@ mod tests {
         ] {
             assert_eq!(moved(same), same);
         }
+    }
+
+    #[test]
+    fn a_command_that_this_build_lacks_is_named_with_its_feature() {
+        let message = |line: &str| left_out(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        for (name, feature) in OPTIONAL {
+            let said = message(&format!("traceconv {name} --option x"));
+            assert_eq!(said.is_some(), !is_command(name), "{said:?}");
+            assert!(said.is_none_or(|said| said.contains(&format!("--features {feature}`"))));
+        }
+        assert_eq!((message("traceconv"), message("traceconv stats"), message("traceconv exports")), (None, None, None));
     }
 
     #[test]
