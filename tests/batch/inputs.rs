@@ -136,6 +136,7 @@ fn lists_are_read_in_every_form() {
     desk.put("list", b"\n");
     desk.run("--files-from list -o out/").ends(1).says(&["error: list is a list that names no input"]);
     desk.run("--files-from gone -o out/").ends(1).says(&["the list gone (--files-from) cannot be read: No such file"]);
+    desk.run("--files-from b.bin -o out/").ends(1).says(&["the list b.bin (--files-from) has NUL bytes", "--from0"]);
     desk.run("--files-from . -o out/").ends(1).says(&["cannot be read: Is a directory"]);
     desk.put("list", b"a.bin\n");
     // One input, but it could have been more: a file for it would be a surprise another time.
@@ -316,6 +317,10 @@ fn a_cut_archive_gives_the_files_in_it() {
         desk.run("cut.tar -o one").ends(1).says(&["cut.tar is cut off", "name a directory with -o"]);
         desk.run("cut.tar!a.bin -o one").ends(0);
     }
+    // Files in an archive may be the cores of a recording.
+    desk.run("x.tar!a.bin@0 x.tar!b.bin@1 -o one --report r.json").ends(0);
+    assert_eq!(inputs(&desk.json("r.json"))[1]["core"], 1);
+    desk.run("x.tar!d.bin@0 -o one").ends(1).says(&["x.tar has no file d.bin"]);
     // One recording needs no directory.
     let mut tar = std::process::Command::new("tar");
     assert!(tar.args(["-czf", "one.tgz", "a.bin"]).current_dir(desk.path("")).status().unwrap().success());

@@ -225,6 +225,10 @@ fn read_list(list: &Path, from0: bool, options: &ReadOptions) -> Result<Vec<Sour
         let why = format!("the list {} (--files-from) has more than {LIST_BYTES_MAX} bytes", place.for_people());
         return Err(PlanError::File(why));
     }
+    if !from0 && bytes.contains(&0) {
+        let why = "has NUL bytes, so it is no list with one name in each line; --from0 reads lists whose names end with NUL";
+        return Err(PlanError::File(format!("the list {} (--files-from) {why}", place.for_people())));
+    }
     let end = if from0 { 0 } else { b'\n' };
     // Editors on Windows begin a file with a byte order mark.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
