@@ -35,6 +35,14 @@ pub(super) fn command_first(words: impl IntoIterator<Item = OsString>) -> Vec<Os
     words
 }
 
+/// Words that are taken for commands, and how it is said instead.
+const NO_COMMANDS: [(&str, &str); 4] = [
+    ("convert", "traceconv FILE"),
+    ("merge", "traceconv --merge FILE FILE"),
+    ("open", "traceconv --open FILE"),
+    ("split", "traceconv --split-size BYTES FILE"),
+];
+
 /// Commands that not every build has, with the feature that each needs.
 const OPTIONAL: [(&str, &str); 4] = [("export", "export"), ("record", "record"), ("serve", "serve"), ("web", "web-page")];
 
@@ -57,6 +65,9 @@ pub(super) fn mistyped_command(inputs: &[PathBuf]) -> Option<String> {
     let is_missing = |path: &Path| std::fs::symlink_metadata(path).is_err();
     let (first, others) = inputs.split_first()?;
     if let Some(word) = word(first).filter(|_| is_missing(first)) {
+        if let Some((_, instead)) = NO_COMMANDS.into_iter().find(|&(name, _)| name == word) {
+            return Some(format!("`{word}` is neither a file nor a command: {instead}"));
+        }
         let names: Vec<String> = commands().collect();
         if let Some(name) = nearest(&word, names.iter().map(String::as_str)) {
             return Some(format!("`{word}` is neither a file nor a command; did you mean `{name}`?"));
@@ -116,6 +127,7 @@ mod tests {
         let message = |words: &[&str]| mistyped_command(&words.iter().map(PathBuf::from).collect::<Vec<_>>());
         assert!(message(&["stat", "a.bin"]).unwrap().contains("did you mean `stats`?"));
         assert!(message(&["Cargo.toml", "stats"]).unwrap().contains("comes first"));
+        assert!(message(&["merge", "a.bin", "b.bin"]).unwrap().ends_with(": traceconv --merge FILE FILE"));
         assert_eq!(message(&["stat.bin", "dir/dump", "x", "recording"]), None);
         assert_eq!(message(&[]), None);
     }
