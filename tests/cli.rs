@@ -716,6 +716,7 @@ fn options_that_match_nothing_are_told() {
         ("pump.bin --min-duration 1s", "leave out all calls; without --elf"),
         ("blinky.swo --itm-port 9=text", "--itm-port 9: nothing was written to this port. Ports with writes: 0, 1."),
         ("blinky.swo --itm-sample-period 9", "--itm-sample-period was not used"),
+        ("sniffer.bin --cores 2", "--cores does not apply to TraceSniffer TSP, so it was not used"),
         ("sniffer.bin --tsp-len 100=3", "--tsp-len 100=3: the capture has no packet of this id"),
         (
             "console.txt --collateral app.xml --syst-short-guid 11111111-1111-1111-1111-111111111111",

@@ -73,6 +73,11 @@ pub trait Format: Sync {
         &[]
     }
 
+    /// Whether the number of the target's cores ([`FormatOptions::cores`]) has an effect.
+    fn takes_cores(&self) -> bool {
+        false
+    }
+
     /// Starts reading a recording of this format: one input, or several that are parts of one recording (one per core). There
     /// is one set of options for each; inputs are known by their place in this list from here on.
     ///
