@@ -50,7 +50,7 @@ const OPTIONAL: [(&str, &str); 4] = [("export", "export"), ("record", "record"),
 pub(super) fn left_out(words: &[OsString]) -> Option<String> {
     let word = words.get(1)?;
     let (name, feature) = OPTIONAL.into_iter().find(|(name, _)| word == name && !is_command(name))?;
-    let is_input = std::fs::symlink_metadata(Path::new(word)).is_ok();
+    let is_input = Path::new(word).is_file();
     (!is_input).then(|| {
         format!(
             "this program was built without the command `{name}`; build it with the feature {feature}, in a checkout with \
