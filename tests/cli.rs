@@ -436,7 +436,9 @@ fn a_time_range_that_misses_the_capture_is_told() {
     let warned = |options: &str, quiet: &str| {
         let ran = desk.run(&format!("run.bin -o trace --report report {options} {quiet}")).ends(0);
         let in_report = desk.json("report")["inputs"][0]["warnings"].as_array().unwrap().len();
-        assert_eq!(in_report == 1, ran.stderr.contains("warning: nothing is in the time range"), "{options}: {}", ran.stderr);
+        let is_said = ran.stderr.contains("warning: nothing is in the time range");
+        assert_eq!(is_said, in_report == 1 && quiet.is_empty(), "{options}: {}", ran.stderr);
+        assert!(quiet.is_empty() || ran.stderr.is_empty(), "{}", ran.stderr);
         in_report == 1
     };
     for quiet in ["", "-q"] {
@@ -698,4 +700,60 @@ fn recordings_that_were_taken_for_text_are_restored_or_named() {
     desk.run("d.bin").ends(1).says(&["d.bin is binary data that a program has read as UTF-8:", "record again, as binary data"]);
     desk.put("e.bin", &bytes.iter().map(|byte| byte & 0x7f).collect::<Vec<u8>>());
     desk.run("e.bin").ends(1).says(&["e.bin is binary data without bit 7 (none of"]);
+}
+
+/// A name that is misspelled has no effect, and that is said, with the names that there are.
+#[test]
+fn options_that_match_nothing_are_told() {
+    let desk = Desk::new();
+    for name in ["dpp.bin", "pump.bin", "pump.elf", "console.txt", "app.xml", "blinky.swo", "sniffer.bin"] {
+        desk.put(name, &fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo").join(name)).unwrap());
+    }
+    desk.put("empty", b"# nothing\n");
+    for (line, said) in [
+        ("dpp.bin --qs-counter PHILO:0", "no application record has the name PHILO. There are: LOAD, PHILO_STAT."),
+        ("pump.bin --function nope --elf pump.elf", "leave out all calls. `traceconv stats` lists"),
+        ("pump.bin --min-duration 1s", "leave out all calls; without --elf"),
+        ("blinky.swo --itm-port 9=text", "--itm-port 9: nothing was written to this port. Ports with writes: 0, 1."),
+        ("blinky.swo --itm-sample-period 9", "--itm-sample-period was not used"),
+        ("sniffer.bin --cores 2", "--cores does not apply to TraceSniffer TSP, so it was not used"),
+        ("sniffer.bin --tsp-len 100=3", "--tsp-len 100=3: the capture has no packet of this id"),
+        (
+            "console.txt --collateral app.xml --syst-short-guid 11111111-1111-1111-1111-111111111111",
+            "no client of the collateral has this GUID: radio, boot.",
+        ),
+    ] {
+        desk.run(&format!("{line} -o out")).ends(0).says(&["  hint: ", said]);
+    }
+    for (line, said) in [
+        ("dpp.bin --qs-dict empty", "--qs-dict: empty: it holds no name, size or version"),
+        ("blinky.swo --tpiu-source 5", "no packets of this source, but of: 1, 2"),
+    ] {
+        desk.run(&format!("{line} -o none")).ends(1).says(&[said]);
+    }
+    // Options that the recording contradicts make its times doubtful.
+    for (option, said) in [
+        ("--timer-max 5", "--timer-max is 5, but the timer's values go up to 992"),
+        ("--tick-mod 4", "--tick-mod is 4, but the tick count is larger 76 times"),
+        ("--timer-dir down", "only 43 of 1041 neighbours of the same tick agree with --timer-dir"),
+        ("--timer-hz 5k", "--timer-hz gives 5.0 counts to a tick"),
+    ] {
+        desk.run(&format!("sniffer.bin {option} -o out")).ends(0).says(&["  warning: ", said]);
+        desk.run(&format!("sniffer.bin {option} -o out --strict")).ends(3);
+    }
+    let fitting = desk.run("sniffer.bin --timer-max 999 --tick-mod 65536 --timer-dir up --timer-hz 1M -o out").ends(0);
+    assert!(!fitting.stderr.contains("warning") && !fitting.stderr.contains("hint"), "{}", fitting.stderr);
+}
+
+/// Rings of two cores have lengths and clocks of their own.
+#[test]
+fn each_input_of_a_recording_has_its_facts() {
+    let desk = Desk::new();
+    for name in ["components.trx", "services.trx"] {
+        desk.put(name, &fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tracex").join(name)).unwrap());
+    }
+    desk.run("components.trx@0 services.trx@1 -o out --report report").ends(0);
+    let report = desk.json("report");
+    let rings: Vec<&str> = (0..2).filter_map(|input| report["inputs"][input]["details"][0]["value"].as_str()).collect();
+    assert_eq!(rings, ["19 entries with 19 events, all of them used", "62 entries with 62 events, all of them used"]);
 }

@@ -166,6 +166,19 @@ fn several_rings_are_cores_of_one_trace_with_ids_of_their_own() {
 }
 
 #[test]
+fn rings_of_two_formats_are_told_apart_by_the_format() {
+    let tracex = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tracex/services.trx");
+    let image = [ring("one_core"), fs::read(tracex).unwrap()].concat();
+    let refused = convert(&image, &[]);
+    assert_eq!(refused.output.status.code(), Some(1));
+    let at = ring("one_core").len();
+    refused.says(&format!("tonbandgeraet at byte 0, tracex at byte {at}; choose a format with --format NAME"));
+    for format in ["tonbandgeraet", "tracex"] {
+        convert(&image, &["--format", format]).trace();
+    }
+}
+
+#[test]
 fn a_damaged_header_costs_what_it_says_nothing_of() {
     let ring = ring("one_core");
     let with = |at: usize, word: u32| {

@@ -95,6 +95,25 @@ fn a_file_that_is_cut_short_while_it_is_read_fails_with_a_message() {
     }
 }
 
+/// The zeros in the place of what is gone would be gigabytes of invalid records.
+#[test]
+fn a_list_ends_where_its_file_is_cut_short() {
+    let desk = Desk::new();
+    for args in [&["dump", "a.bin"][..], &["dump", "a.bin", "--text", "--threads", "1"]] {
+        desk.put("a.bin", &long_capture(8 << 20));
+        let file = File::options().write(true).open(desk.path("a.bin")).unwrap();
+        let mut child = piped(&desk).args(args).spawn().unwrap();
+        let (mut list, mut messages) = (vec![0; 100_000], String::new());
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut list).unwrap();
+        file.set_len(1 << 20).unwrap();
+        stdout.read_to_end(&mut list).unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut messages).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{messages}");
+        assert!(messages.contains("a.bin was cut short while it was read") && list.len() < 4 << 20, "{}: {messages}", list.len());
+    }
+}
+
 #[test]
 fn other_inputs_are_converted_though_one_is_cut_short() {
     let desk = Desk::new();

@@ -79,7 +79,8 @@ pub(super) enum Command {
 pub(super) struct InputArgs {
     /// The recordings; `-` is standard input
     ///
-    /// Binary, hex text or base64 text, also compressed with gzip or zstd: recognised by content.
+    /// Binary, hex text or base64 text, also compressed with gzip or zstd: recognised by content. An archive (tar, also compressed, or
+    /// ZIP) is read as the files in it; ARCHIVE!FILE is one of them.
     ///
     /// Each is converted on its own. But FILE@0 FILE@1 … are the cores of one recording and become one trace. The number after
     /// the last `@` names a core only if there is no file of the whole name; to name the core of a file that ends like that, add
@@ -165,7 +166,8 @@ pub(super) struct ConvertArgs {
 
     /// Write a report (inputs, losses, statistics) as JSON; `-` is standard output
     ///
-    /// If the name ends in .ndjson or .jsonl, it has a line for each trace with its inputs, and one for the run at the end.
+    /// If the name ends in .ndjson or .jsonl, it has a line for each trace with its inputs, and one for the run at the end. The directory
+    /// is created if needed, as for the other reports.
     #[arg(long, value_name = "FILE")]
     pub(super) report: Option<PathBuf>,
 
@@ -250,7 +252,7 @@ pub(super) struct ReadArgs {
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     pub(super) progress: When,
 
-    /// Print nothing but errors
+    /// Print nothing but errors: no summaries, warnings and hints
     #[arg(short, long, global = true)]
     pub(super) quiet: bool,
 

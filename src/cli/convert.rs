@@ -151,8 +151,8 @@ impl Converter<'_> {
         trace.output = Some(job.output.as_typed());
         if self.with_summaries {
             messages += &self.summary_text(job, &inputs, &opened, &trace, started.elapsed());
-        } else {
-            // Printed even without a summary: there is a trace, but it is empty.
+        } else if plan.reading.verbosity > Verbosity::Quiet {
+            // In a batch too: there is a trace, but it may be empty.
             let of = if plan.jobs.len() > 1 { format!("{}: ", job.for_people()) } else { String::new() };
             let all = inputs.iter().flat_map(|input| &input.warnings);
             all.for_each(|warning| messages += &format!("warning: {of}{warning}\n"));

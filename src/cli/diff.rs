@@ -133,7 +133,12 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
         only: args.only.clone(),
     };
     let diff = diff(base, new, &options);
-    if diff.compared == 0 {
+    // A limit that limits nothing is mostly a slip.
+    let (word, is_said) = match args.fail_over {
+        Some(_) => ("error", true),
+        None => ("warning", reading.verbosity > Verbosity::Quiet),
+    };
+    if diff.compared == 0 && is_said {
         // The summaries say why, unless they are left out.
         for input in inputs.iter().flatten().filter(|_| reading.verbosity == Verbosity::Quiet) {
             let name = name_in_sentence(input);
@@ -143,12 +148,9 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
             true => "no metric is in both, except losses and gaps",
             false => "no metric that --only names is in both",
         };
-        // A limit that limits nothing is mostly a slip.
-        let word = if args.fail_over.is_some() { "error" } else { "warning" };
         say(&format!("{word}: nothing was compared: {what}\n"));
     }
-    for only in diff.unmatched.iter().filter(|_| diff.compared > 0) {
-        let word = if args.fail_over.is_some() { "error" } else { "warning" };
+    for only in diff.unmatched.iter().filter(|_| diff.compared > 0 && is_said) {
         let why = Selector::parse(only).err().map_or_else(String::new, |error| format!(" ({})", error.message));
         say(&format!("{word}: --only {only} names nothing that is in both{why}\n"));
     }

@@ -180,7 +180,8 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
     );
     for (one, identified) in planned.iter_mut().zip(identified) {
         let Some(Identified { id, format, labels, problems }) = identified else { continue };
-        problems.iter().for_each(|problem| say(&format!("warning: {problem}\n")));
+        let shown = problems.iter().filter(|_| reading.verbosity > Verbosity::Quiet);
+        shown.for_each(|problem| say(&format!("warning: {problem}\n")));
         (one.id, one.format) = (id, format);
         join_labels(&mut one.labels, labels, &args.label);
     }

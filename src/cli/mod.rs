@@ -84,7 +84,11 @@ pub fn definition() -> clap::Command {
 
 /// Parses the arguments of this process and executes them. Wrong usage found by the parser exits with status 2.
 pub fn main() -> ExitCode {
-    let matches = help::command().get_matches_from(words::command_first(std::env::args_os()));
+    let words = words::command_first(std::env::args_os());
+    if let Some(message) = words::left_out(&words) {
+        return refuse(&plan::PlanError::usage(message)).into();
+    }
+    let matches = help::command().get_matches_from(words);
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     color::decide(args.color);
     guard::keep_ignored_signals(output::clean_up_on_signals);

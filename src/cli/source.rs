@@ -123,7 +123,9 @@ impl OpenedTogether {
         if opened.len() == reports.len() {
             // An option is for one of several formats; it is of no use only if it concerns none of them.
             let known: Vec<OptionSpec> = opened.iter().flat_map(|opened| opened.detected.format.options()).copied().collect();
-            for name in reading.format_options.foreign_to(&known) {
+            let has_no_cores =
+                reading.format_options.cores.is_some() && !opened.iter().any(|opened| opened.format().takes_cores());
+            for name in reading.format_options.foreign_to(&known).into_iter().chain(has_no_cores.then_some("cores")) {
                 for (report, opened) in reports.iter_mut().zip(&opened) {
                     report.hints.push(format!("--{name} does not apply to {}, so it was not used.", opened.format_title()));
                 }

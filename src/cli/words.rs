@@ -35,12 +35,39 @@ pub(super) fn command_first(words: impl IntoIterator<Item = OsString>) -> Vec<Os
     words
 }
 
+/// Words that are taken for commands, and how it is said instead.
+const NO_COMMANDS: [(&str, &str); 4] = [
+    ("convert", "traceconv FILE"),
+    ("merge", "traceconv --merge FILE FILE"),
+    ("open", "traceconv --open FILE"),
+    ("split", "traceconv --split-size BYTES FILE"),
+];
+
+/// Commands that not every build has, with the feature that each needs.
+const OPTIONAL: [(&str, &str); 4] = [("export", "export"), ("record", "record"), ("serve", "serve"), ("web", "web-page")];
+
+/// A message if this build lacks the command: its options are unknown then, too.
+pub(super) fn left_out(words: &[OsString]) -> Option<String> {
+    let word = words.get(1)?;
+    let (name, feature) = OPTIONAL.into_iter().find(|(name, _)| word == name && !is_command(name))?;
+    let is_input = Path::new(word).is_file();
+    (!is_input).then(|| {
+        format!(
+            "this program was built without the command `{name}`; build it with the feature {feature}, in a checkout with \
+             `cargo install --path . --features {feature}`"
+        )
+    })
+}
+
 /// A message if a command was probably meant: by the first input, if it is nearly one, or by another one that is one.
 pub(super) fn mistyped_command(inputs: &[PathBuf]) -> Option<String> {
     let word = |path: &Path| path.to_str().filter(|word| !word.contains(['/', '\\', '.', '@'])).map(str::to_owned);
     let is_missing = |path: &Path| std::fs::symlink_metadata(path).is_err();
     let (first, others) = inputs.split_first()?;
     if let Some(word) = word(first).filter(|_| is_missing(first)) {
+        if let Some((_, instead)) = NO_COMMANDS.into_iter().find(|&(name, _)| name == word) {
+            return Some(format!("`{word}` is neither a file nor a command: {instead}"));
+        }
         let names: Vec<String> = commands().collect();
         if let Some(name) = nearest(&word, names.iter().map(String::as_str)) {
             return Some(format!("`{word}` is neither a file nor a command; did you mean `{name}`?"));
@@ -85,10 +112,22 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_this_build_lacks_is_named_with_its_feature() {
+        let message = |line: &str| left_out(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        for (name, feature) in OPTIONAL {
+            let said = message(&format!("traceconv {name} --option x"));
+            assert_eq!(said.is_some(), !is_command(name), "{said:?}");
+            assert!(said.is_none_or(|said| said.contains(&format!("--features {feature}`"))));
+        }
+        assert_eq!((message("traceconv"), message("traceconv stats"), message("traceconv exports")), (None, None, None));
+    }
+
+    #[test]
     fn words_near_a_command_are_not_inputs() {
         let message = |words: &[&str]| mistyped_command(&words.iter().map(PathBuf::from).collect::<Vec<_>>());
         assert!(message(&["stat", "a.bin"]).unwrap().contains("did you mean `stats`?"));
         assert!(message(&["Cargo.toml", "stats"]).unwrap().contains("comes first"));
+        assert!(message(&["merge", "a.bin", "b.bin"]).unwrap().ends_with(": traceconv --merge FILE FILE"));
         assert_eq!(message(&["stat.bin", "dir/dump", "x", "recording"]), None);
         assert_eq!(message(&[]), None);
     }

@@ -73,6 +73,11 @@ pub trait Format: Sync {
         &[]
     }
 
+    /// Whether the number of the target's cores ([`FormatOptions::cores`]) has an effect.
+    fn takes_cores(&self) -> bool {
+        false
+    }
+
     /// Starts reading a recording of this format: one input, or several that are parts of one recording (one per core). There
     /// is one set of options for each; inputs are known by their place in this list from here on.
     ///
@@ -227,6 +232,8 @@ pub struct Facts {
     pub findings: Vec<Finding>,
     /// Other facts, for the report.
     pub details: Vec<Detail>,
+    /// Facts about each input alone, in the order of the inputs; empty if there are none.
+    pub details_of: Vec<Vec<Detail>>,
     /// Advice, as sentences.
     pub hints: Vec<String>,
     /// Why the recording must not be converted with these options, although it could be, as a clause.
@@ -253,6 +260,9 @@ pub struct Detail {
     /// The source: `recorded in the capture`, `given by an option`, `inferred`, `assumed` or `measured`, with details if needed.
     pub source: String,
 }
+
+/// The name of the [`Detail`] of losses that are counted with another input of the recording.
+pub const SHARED_LOSSES: &str = "losses";
 
 /// One record, for `traceconv dump`.
 #[derive(Clone, Debug)]

@@ -9,9 +9,11 @@ use std::path::{Component, Path};
 
 use tar::EntryType;
 use zip::ZipArchive;
+use zip::read::{ZipFile, read_zipfile_from_stream};
 
 use super::layer::decompressed;
-use super::{Bytes, Input, InputError, ReadOptions, beginning, is_compressed};
+use super::{Bytes, Damage, Input, InputError, ReadOptions, beginning, is_compressed};
+use crate::model::losses;
 
 /// More members than this are an attack or a mistake.
 const MEMBERS_MAX: usize = 100_000;
@@ -27,6 +29,7 @@ pub struct Archive {
     bytes: Bytes,
     kind: Kind,
     members: Vec<Member>,
+    problem: Option<String>,
 }
 
 /// The kind of an archive.
@@ -34,6 +37,8 @@ pub struct Archive {
 enum Kind {
     Tar,
     Zip,
+    /// Without the directory at its end: its files are found by their own headers.
+    CutZip,
 }
 
 /// A file in an archive.
@@ -43,7 +48,7 @@ pub struct Member {
     pub name: String,
     /// Why it is refused, if it is: the end of a sentence that begins with its name.
     pub problem: Option<String>,
-    /// Tar: where its content begins. ZIP: its number.
+    /// Tar: where its content begins. ZIP: its number, or where its header begins if the archive is cut off.
     at: u64,
     /// The length of its content, as the archive states it.
     pub bytes: u64,
@@ -86,17 +91,41 @@ impl Archive {
         if Kind::inside(&head).is_none() {
             return Ok(None);
         }
-        let Input { bytes, .. } = Input::open(path, options)?;
-        let Some(kind) = Kind::of(&bytes) else { return Ok(None) };
-        let members = match kind {
+        let Input { bytes, damages, .. } = Input::open(path, options)?;
+        let Some(mut kind) = Kind::of(&bytes) else { return Ok(None) };
+        let unreadable = |error: io::Error| InputError::Archive(format!("cannot be read as an archive: {error}"));
+        let (members, cut) = match kind {
             Kind::Tar => tar_members(&bytes),
-            Kind::Zip => zip_members(&bytes),
+            Kind::Zip | Kind::CutZip => match zip_members(&bytes) {
+                Ok(members) => (members, None),
+                Err(error) => {
+                    kind = Kind::CutZip;
+                    (cut_zip_members(&bytes), Some(error))
+                }
+            },
         };
-        let members = members.map_err(|error| InputError::Archive(error.to_string()))?;
-        if is_logic_session(&members) {
-            return Err(InputError::Archive(LOGIC_SESSION.to_owned()));
+        if bytes.was_cut_short() {
+            return Err(InputError::CutShort);
         }
-        Ok(Some(Archive { bytes, kind, members }))
+        check_number(members.len()).map_err(unreadable)?;
+        let cut = match cut {
+            Some(error) if members.is_empty() => return Err(unreadable(error)),
+            cut => damages.into_iter().map(|damage| damage.detail).next().or_else(|| cut.map(|error| error.to_string())),
+        };
+        if is_logic_session(&members) {
+            return Err(InputError::Archive(format!("cannot be read as an archive: {LOGIC_SESSION}")));
+        }
+        let problem = cut.map(|why| {
+            let last = members.last().map_or("", |member| &member.name);
+            format!("is cut off or damaged ({why}): files after {last} may be missing. Copy the archive again")
+        });
+        Ok(Some(Archive { bytes, kind, members, problem }))
+    }
+
+    /// Why files may be missing, if they may: the end of a sentence that begins with its name.
+    #[must_use]
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
     }
 
     /// The files in it, in their order.
@@ -113,27 +142,85 @@ impl Archive {
         if let Some(problem) = &member.problem {
             return Err(InputError::Archive(problem.clone()));
         }
-        match self.kind {
+        let start = usize::try_from(member.at).unwrap_or(usize::MAX);
+        let mut rest = self.bytes.get(start..).unwrap_or_default();
+        let input = match self.kind {
             Kind::Tar => {
-                let start = usize::try_from(member.at).unwrap_or(usize::MAX);
-                let content = self.bytes.get(start..).unwrap_or_default();
-                let len = usize::try_from(member.bytes).unwrap_or(usize::MAX).min(content.len());
-                Input::read(&mut content.get(..len).unwrap_or_default(), options)
+                let len = usize::try_from(member.bytes).unwrap_or(usize::MAX);
+                match rest.get(..len) {
+                    Some(mut content) => Input::read(&mut content, options),
+                    None => cut_within(Input::read(&mut rest, options)),
+                }
             }
             Kind::Zip => {
                 let mut archive =
                     ZipArchive::new(Cursor::new(&*self.bytes)).map_err(|error| InputError::Archive(error.to_string()))?;
-                let number = usize::try_from(member.at).unwrap_or(usize::MAX);
-                let mut file = archive.by_index(number).map_err(|error| InputError::Archive(error.to_string()))?;
-                // The size in the directory need not be true.
-                let limit = options.max_decompressed_bytes;
-                let mut limited = Read::by_ref(&mut file).take(limit.saturating_add(1));
-                let input = Input::read(&mut limited, options)?;
-                if limited.limit() == 0 {
-                    return Err(InputError::TooLarge { what: "ZIP", limit_bytes: limit });
-                }
-                Ok(input)
+                let mut file = archive.by_index(start).map_err(|error| InputError::Archive(error.to_string()))?;
+                read_unpacked(&mut file, options, Input::read)
             }
+            Kind::CutZip => match read_zipfile_from_stream(&mut rest) {
+                Ok(Some(mut file)) => read_unpacked(&mut file, options, read_cut),
+                Ok(None) => Err(InputError::Archive(CUT_BEFORE.to_owned())),
+                Err(error) => Err(InputError::Archive(error.to_string())),
+            },
+        };
+        if self.bytes.was_cut_short() { Err(InputError::CutShort) } else { input }
+    }
+}
+
+/// Of a file of an archive that has nothing of its content.
+const CUT_BEFORE: &str = "is missing: the archive is cut off before its content";
+
+/// Reads the content of a file in a ZIP archive. The size in the directory need not be true.
+fn read_unpacked(
+    file: &mut dyn Read,
+    options: &ReadOptions,
+    read: impl FnOnce(&mut dyn Read, &ReadOptions) -> Result<Input, InputError>,
+) -> Result<Input, InputError> {
+    let limit = options.max_decompressed_bytes;
+    let mut limited = file.take(limit.saturating_add(1));
+    let input = read(&mut limited, options)?;
+    if limited.limit() == 0 {
+        return Err(InputError::TooLarge { what: "ZIP", limit_bytes: limit });
+    }
+    Ok(input)
+}
+
+/// Reads a file of an archive that may end within it.
+fn read_cut(content: &mut dyn Read, options: &ReadOptions) -> Result<Input, InputError> {
+    let mut content = UntilError { content, is_cut: false };
+    let input = Input::read(&mut content, options);
+    if content.is_cut { cut_within(input) } else { input }
+}
+
+/// The beginning of a file, which is all that there is of it.
+fn cut_within(input: Result<Input, InputError>) -> Result<Input, InputError> {
+    match input {
+        Ok(mut input) => {
+            let offset = input.bytes.len() as u64;
+            let detail = "the archive is cut off or damaged within this file, and the rest of it is missing".to_owned();
+            input.damages.push(Damage { kind: losses::ARCHIVE_CUT, offset, count: 1, at_least_lost: 1, detail });
+            Ok(input)
+        }
+        Err(InputError::Empty) => Err(InputError::Archive(CUT_BEFORE.to_owned())),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads until something cannot be read.
+struct UntilError<'a> {
+    content: &'a mut dyn Read,
+    is_cut: bool,
+}
+
+impl Read for UntilError<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.content.read(buffer) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                self.is_cut = true;
+                Ok(0)
+            }
+            read => read,
         }
     }
 }
@@ -195,38 +282,52 @@ pub fn for_each<R: Read + Seek>(mut archive: R, take: &mut Receiver<'_>) -> io::
     archive.by_ref().take(COMPRESSED_HEAD_BYTES as u64).read_to_end(&mut head)?;
     archive.rewind()?;
     match Kind::inside(&head) {
-        Some(Kind::Zip) => zip_files(archive, take),
+        Some(Kind::Zip | Kind::CutZip) => zip_files(archive, take),
         Some(Kind::Tar) if is_compressed(&head) => {
             let mut read = |member, content: &mut dyn Read| take(member, None, content);
-            tar_files(tar::Archive::new(decompressed(archive, &head)?).entries()?, &mut read)
+            tar_files(tar::Archive::new(decompressed(archive, &head)?).entries()?, &mut read).map(drop)
         }
         Some(Kind::Tar) => {
             let mut read = |member: Member, content: &mut dyn Read| {
                 let position = member.at;
                 take(member, Some(position), content)
             };
-            tar_files(tar::Archive::new(archive).entries_with_seek()?, &mut read)
+            tar_files(tar::Archive::new(archive).entries_with_seek()?, &mut read).map(drop)
         }
         None => Err(io::Error::other("it is not a tar or ZIP archive")),
     }
 }
 
-fn tar_members(bytes: &[u8]) -> io::Result<Vec<Member>> {
+/// The files, and why there may be more of them.
+fn tar_members(bytes: &[u8]) -> (Vec<Member>, Option<io::Error>) {
     let mut members = Vec::new();
-    tar_files(tar::Archive::new(bytes).entries()?, &mut |member, _| {
-        members.push(member);
-        Ok(())
-    })?;
-    Ok(members)
+    let listed = tar::Archive::new(bytes).entries().and_then(|entries| {
+        tar_files(entries, &mut |member, _| {
+            members.push(member);
+            Ok(())
+        })
+    });
+    let cut = match listed {
+        // A tar archive ends with blocks of zeros. Without them it was cut off between two files.
+        Ok(end) => {
+            let is_end = usize::try_from(end).ok().and_then(|end| bytes.get(end..)?.get(..HEAD_BYTES));
+            let is_end = is_end.is_some_and(|block| block.iter().all(|&byte| byte == 0));
+            (!is_end).then(|| io::Error::other("it has no end mark"))
+        }
+        Err(error) => Some(error),
+    };
+    (members, cut)
 }
 
+/// Returns where the last file ends.
 fn tar_files<R: Read>(
     entries: tar::Entries<'_, R>,
     take: &mut dyn FnMut(Member, &mut dyn Read) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut files = 0;
+) -> io::Result<u64> {
+    let (mut files, mut end) = (0, 0);
     for entry in entries {
         let mut entry = entry?;
+        end = entry.raw_file_position().saturating_add(entry.size()).next_multiple_of(HEAD_BYTES as u64);
         // `tar -c .` writes all names like this.
         let name = String::from_utf8_lossy(&entry.path_bytes()).trim_start_matches("./").to_owned();
         let problem = match entry.header().entry_type() {
@@ -243,13 +344,27 @@ fn tar_files<R: Read>(
             Some(_) => take(member, &mut io::empty())?,
         }
     }
-    Ok(())
+    Ok(end)
 }
 
 fn zip_members(bytes: &[u8]) -> io::Result<Vec<Member>> {
     let mut archive = ZipArchive::new(Cursor::new(bytes))?;
     check_number(archive.len())?;
     (0..archive.len()).filter_map(|number| zip_member(&mut archive, number).transpose()).collect()
+}
+
+/// The files of an archive that lacks its end, where their directory is.
+fn cut_zip_members(bytes: &[u8]) -> Vec<Member> {
+    let mut members = Vec::new();
+    let mut rest = bytes;
+    loop {
+        let at = (bytes.len() - rest.len()) as u64;
+        // What is dropped takes its content along.
+        match read_zipfile_from_stream(&mut rest) {
+            Ok(Some(file)) if members.len() <= MEMBERS_MAX => members.extend(member_of(&file, at)),
+            _ => return members,
+        }
+    }
 }
 
 fn zip_files<R: Read + Seek>(archive: R, take: &mut Receiver<'_>) -> io::Result<()> {
@@ -267,9 +382,12 @@ fn zip_files<R: Read + Seek>(archive: R, take: &mut Receiver<'_>) -> io::Result<
 
 /// `None` if it is a directory.
 fn zip_member<R: Read + Seek>(archive: &mut ZipArchive<R>, number: usize) -> io::Result<Option<Member>> {
-    let file = archive.by_index_raw(number)?;
+    Ok(member_of(&archive.by_index_raw(number)?, number as u64))
+}
+
+fn member_of<R: Read>(file: &ZipFile<'_, R>, at: u64) -> Option<Member> {
     if file.is_dir() {
-        return Ok(None);
+        return None;
     }
     let name = file.name().map_or_else(|_| String::from_utf8_lossy(file.name_raw()).into_owned(), Cow::into_owned);
     let problem = if file.is_symlink() {
@@ -279,7 +397,7 @@ fn zip_member<R: Read + Seek>(archive: &mut ZipArchive<R>, number: usize) -> io:
     } else {
         leads_out(&name)
     };
-    Ok(Some(Member { name, problem, at: number as u64, bytes: file.size() }))
+    Some(Member { name, problem, at, bytes: file.size() })
 }
 
 fn check_number(members: usize) -> io::Result<()> {
@@ -410,6 +528,51 @@ mod tests {
             let _ = open(&tar[..len], &options);
             let _ = open(&zip[..zip.len().min(len) - 5], &options);
             let _ = (streamed(&tar[..len]), streamed(&zip[..zip.len().min(len) - 5]));
+        }
+    }
+
+    #[test]
+    fn a_cut_archive_has_the_files_before_the_cut() {
+        let options = ReadOptions::default();
+        let mut state = 7u32;
+        let noise = (0..3000).map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 25) as u8
+        });
+        let content: Vec<u8> = noise.collect();
+        let files: [(&str, &[u8]); 3] = [("a", &content), ("b", &content[..999]), ("c", &content[..2000])];
+        let tar = tar_of(&files.map(|(name, content)| (name, EntryType::Regular, content)));
+        for whole in [zip_of(&files), tar] {
+            assert_eq!(open(&whole, &options).unwrap().unwrap().problem(), None);
+            let mut found_before = 0;
+            for len in (0..whole.len()).step_by(37) {
+                let Ok(Some(archive)) = open(&whole[..len], &options) else {
+                    assert_eq!(found_before, 0, "{len}");
+                    continue;
+                };
+                let mut is_complete = true;
+                for ((name, expected), member) in files.iter().zip(archive.members()) {
+                    match archive.read(member, &options) {
+                        Ok(input) => {
+                            let is_cut = input.damages().iter().any(|damage| damage.kind == losses::ARCHIVE_CUT);
+                            assert!(
+                                expected.starts_with(input.bytes()) && is_cut == (input.bytes() != *expected),
+                                "{name} {len}"
+                            );
+                            is_complete &= !is_cut;
+                        }
+                        Err(error) => {
+                            assert!(error.to_string().contains("cut off"), "{error}");
+                            is_complete = false;
+                        }
+                    }
+                }
+                is_complete &= archive.members().len() == files.len();
+                assert!(is_complete || archive.problem().is_some(), "{len}");
+                assert!(archive.members().len() >= found_before);
+                found_before = archive.members().len();
+            }
+            assert_eq!(found_before, files.len());
         }
     }
 

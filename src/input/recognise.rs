@@ -41,6 +41,12 @@ pub enum RecogniseError {
     /// One core was named for an input that holds several recordings.
     #[error("holds {0} recordings, but @ names one core for it; give it without")]
     OneCoreForSeveral(usize),
+    /// A memory image holds recordings of several formats.
+    #[error(
+        "holds recordings of several formats in memory, which cannot be one trace: {}; choose a format with --format NAME",
+        .0.iter().map(|(format, at)| format!("{format} at byte {at}")).collect::<Vec<_>>().join(", ")
+    )]
+    SeveralFormats(Vec<(&'static str, usize)>),
     /// A memory image holds several recordings, and one of them is already of several cores.
     #[error(
         "holds {} recordings in memory, of which the one at byte {at} is of {cores} cores, so that they cannot be the cores of one \
@@ -168,6 +174,10 @@ fn take_out(
     let is_several = found.recordings.len() > 1;
     if is_several && options.core.is_some() {
         return Err(RecogniseError::OneCoreForSeveral(found.recordings.len()));
+    }
+    let formats: Vec<_> = found.recordings.iter().map(|other| (other.format.name(), other.kept.range.start)).collect();
+    if formats.windows(2).any(|pair| matches!(pair, [(one, _), (two, _)] if one != two)) {
+        return Err(RecogniseError::SeveralFormats(formats));
     }
     let mut recognised = Vec::with_capacity(found.recordings.len());
     for (core, recording) in (0u16..).zip(&found.recordings) {

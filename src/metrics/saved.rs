@@ -53,6 +53,19 @@ struct Recording {
     statistics: Option<StatisticsReport>,
 }
 
+/// A line of a report in lines: a trace with its inputs, or the last one, about the run.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    schema_version: Option<u32>,
+    inputs: serde_json::Value,
+    #[serde(default)]
+    statistics: Option<StatisticsReport>,
+}
+
+/// How a report in lines begins.
+const LINES: &[u8] = b"{\"files\":[";
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Input {
@@ -74,7 +87,7 @@ struct Loss {
 pub fn is_saved(bytes: &[u8]) -> bool {
     let start = bytes.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(bytes.len());
     let head = &bytes[start..bytes.len().min(start + 200)];
-    head.starts_with(b"{") && head.windows(16).any(|window| window == b"\"schema_version\"")
+    head.starts_with(LINES) || head.starts_with(b"{") && head.windows(16).any(|window| window == b"\"schema_version\"")
 }
 
 /// The figures of a saved file.
@@ -93,6 +106,9 @@ pub struct Saved {
 /// # Errors
 /// When they are no statistics of one recording.
 pub fn read(bytes: &[u8]) -> Result<Saved, SavedError> {
+    if bytes.trim_ascii_start().starts_with(LINES) {
+        return read_one(read_lines(bytes).map_err(SavedError::OtherJson)?);
+    }
     let file: File = serde_json::from_slice(bytes).map_err(SavedError::OtherJson)?;
     if file.schema_version > 1 {
         return Err(SavedError::Newer(file.schema_version));
@@ -114,6 +130,23 @@ pub fn read(bytes: &[u8]) -> Result<Saved, SavedError> {
         }
         (None, None) => return Err(SavedError::OtherJson(serde::de::Error::missing_field("recordings"))),
     };
+    read_one(recordings)
+}
+
+/// The recordings of a report in lines.
+fn read_lines(bytes: &[u8]) -> serde_json::Result<Vec<Recording>> {
+    let mut recordings = Vec::new();
+    for line in serde_json::Deserializer::from_slice(bytes).into_iter::<Line>() {
+        let Line { schema_version, inputs, statistics } = line?;
+        if schema_version.is_some() {
+            return Ok(recordings);
+        }
+        recordings.push(Recording { inputs: serde_json::from_value(inputs)?, statistics });
+    }
+    Err(serde::de::Error::custom("it is cut off: its last line is missing"))
+}
+
+fn read_one(recordings: Vec<Recording>) -> Result<Saved, SavedError> {
     let count = recordings.len();
     let mut recordings = recordings.into_iter();
     let (Some(recording), None) = (recordings.next(), recordings.next()) else { return Err(SavedError::Several(count)) };

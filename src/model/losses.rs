@@ -236,6 +236,7 @@ losses! {
     }
     "The input around the recording" {
         Loss COMPRESSED_STREAM_DAMAGED "compressed_stream_damaged": "the compressed stream is damaged; what follows is missing", "Transfer the file again.";
+        Loss ARCHIVE_CUT "archive_cut": "the archive is cut off or damaged within this file, and the rest of the file is missing", "Copy the archive again.";
         Loss TEXT_ENCODING_DAMAGED "text_encoding_damaged": "characters that are not part of the hex or base64 text were skipped", "Remove log lines and prompts from the text.";
         Repair ERASED_MEMORY "erased_memory": "erased memory (bytes 00 or FF) around the recording was left out", MARGIN;
         Repair CONSOLE_TEXT "console_text": "text before the recording, as of a boot loader, was left out", MARGIN;

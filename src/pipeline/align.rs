@@ -78,7 +78,7 @@ fn by_marker(wanted: &Wanted<'_>, marker: &str, found: &[Occurrences], index: us
     let missing = |name: &str| {
         ConvertError::Alignment(format!(
             "`{marker}` does not occur in {name}: no marker, span, log message, value, interrupt or function of it is called so, so \
-             that it cannot be aligned by --sync-marker; if it is known how its clock lies, give --offset instead"
+             that it cannot be aligned by --sync-marker; `traceconv info` lists the names; if it is known how its clock lies, give --offset instead"
         ))
     };
     let of = |index: usize| found.get(index).and_then(|markers| Some((markers, *markers.times.first()?)));

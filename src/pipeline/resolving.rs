@@ -143,10 +143,12 @@ impl Resolving {
         for (ledger, &beyond) in self.ledgers.iter_mut().zip(&self.beyond) {
             ledger.enter_unplaced(losses::BEYOND_TIME, beyond);
         }
-        let facts = self.facts();
+        let mut facts = self.facts();
+        let mut details_of = std::mem::take(&mut facts.details_of).into_iter();
         for (summary, ledger) in self.summaries.iter_mut().zip(self.ledgers) {
             summary.ledger = ledger;
-            summary.facts = facts.clone();
+            let details = details_of.next().unwrap_or_default().into_iter().chain(facts.details.iter().cloned()).collect();
+            summary.facts = Facts { details, ..facts.clone() };
         }
         for (summary, (detail, hints)) in self.summaries.iter_mut().zip(self.recorded) {
             summary.facts.details.extend(detail);

@@ -383,6 +383,7 @@ mod tests {
                 sessions: 1,
                 begins_midway: false,
                 clocks: Vec::new(),
+                details_of: Vec::new(),
                 details: vec![Detail { name: "timer period", value: "1 ms".into(), source: "inferred".into() }],
                 findings: vec![Finding::new(Matter::Clock, Certainty::Known, "given by --clock-hz")],
                 hints: vec!["Try --elf.".into()],

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{ClockReport, DetailReport, InputReport, LossReport, visible, visible_lines};
-use crate::format::Format;
+use crate::format::{Format, SHARED_LOSSES};
 use crate::input::detect;
 use crate::input::memory::Part;
 use crate::model::{Certainty, Finding};
@@ -113,7 +113,9 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
     if input.losses.is_empty() {
         let is_assumed = |finding: &&Finding| finding.certainty == Certainty::Assumed && !finding.is_recordable;
         let assumed = input.findings.iter().filter(is_assumed).map(|finding| format!("; {} assumed", finding.of.text()));
-        writeln!(text, "  nothing lost{}", assumed.collect::<String>())?;
+        let is_shared = input.details.iter().any(|detail| detail.name == SHARED_LOSSES);
+        let nothing = if is_shared { "nothing else lost" } else { "nothing lost" };
+        writeln!(text, "  {nothing}{}", assumed.collect::<String>())?;
     }
     for hint in &input.hints {
         writeln!(text, "  hint: {}", visible(hint))?;

@@ -136,6 +136,7 @@ fn lists_are_read_in_every_form() {
     desk.put("list", b"\n");
     desk.run("--files-from list -o out/").ends(1).says(&["error: list is a list that names no input"]);
     desk.run("--files-from gone -o out/").ends(1).says(&["the list gone (--files-from) cannot be read: No such file"]);
+    desk.run("--files-from b.bin -o out/").ends(1).says(&["the list b.bin (--files-from) has NUL bytes", "--from0"]);
     desk.run("--files-from . -o out/").ends(1).says(&["cannot be read: Is a directory"]);
     desk.put("list", b"a.bin\n");
     // One input, but it could have been more: a file for it would be a surprise another time.
@@ -282,6 +283,49 @@ fn archives_give_their_members() {
     // A file of the whole name wins.
     desk.put("x.tar!b.bin", &small(3));
     desk.run("x.tar!b.bin -o whole").ends(0).says(&["x.tar!b.bin: "]);
+}
+
+/// What an archive still holds is converted, and that it is cut off is an error.
+#[test]
+fn a_cut_archive_gives_the_files_in_it() {
+    let desk = Desk::new();
+    let names = ["a.bin", "b.bin", "c.bin"];
+    for (seed, name) in (1..).zip(names) {
+        desk.put(name, &small(seed));
+    }
+    let mut tar = std::process::Command::new("tar");
+    assert!(tar.args(["-cf", "x.tar"]).args(names).current_dir(desk.path("")).status().unwrap().success());
+    let archive = desk.get("x.tar");
+    let second = 512 + small(1).len().next_multiple_of(512);
+    let third = second + 512 + small(2).len().next_multiple_of(512);
+    // Between two files, within one, and before the mark at the end.
+    for (cut, whole, is_partial) in
+        [(third, 2, false), (third + 512 + small(3).len() / 2, 2, true), (second + 700, 1, true), (third + 1024, 2, true)]
+    {
+        desk.put("cut.tar", &archive[..cut]);
+        let ran = desk.run("cut.tar -o out/ --report r.json --no-statistics").ends(1);
+        ran.says(&[&format!("error: cut.tar is cut off or damaged ("), "may be missing. Copy the archive again"]);
+        let report = desk.json("r.json");
+        let inputs = inputs(&report);
+        assert_eq!(inputs.len(), whole + usize::from(is_partial) + 1, "{report}");
+        assert!(inputs[..whole].iter().all(|input| input["status"] == "converted" && input["losses"] == serde_json::json!([])));
+        let partial = inputs.iter().filter(|input| input["losses"].to_string().contains("archive_cut")).count();
+        assert_eq!(partial, usize::from(is_partial), "{report}");
+        assert_eq!(inputs.last().unwrap()["status"], "failed");
+        fs::remove_dir_all(desk.path("out")).unwrap();
+        desk.run("stats cut.tar").ends(1).says(&["error: cut.tar is cut off"]);
+        desk.run("cut.tar -o one").ends(1).says(&["cut.tar is cut off", "name a directory with -o"]);
+        desk.run("cut.tar!a.bin -o one").ends(0);
+    }
+    // Files in an archive may be the cores of a recording.
+    desk.run("x.tar!a.bin@0 x.tar!b.bin@1 -o one --report r.json").ends(0);
+    assert_eq!(inputs(&desk.json("r.json"))[1]["core"], 1);
+    desk.run("x.tar!d.bin@0 -o one").ends(1).says(&["x.tar has no file d.bin"]);
+    // One recording needs no directory.
+    let mut tar = std::process::Command::new("tar");
+    assert!(tar.args(["-czf", "one.tgz", "a.bin"]).current_dir(desk.path("")).status().unwrap().success());
+    desk.run("one.tgz -o one.trace").ends(0).says(&["-> one.trace"]);
+    desk.run("x.tar -o one.trace").ends(2).says(&["several inputs"]);
 }
 
 #[test]

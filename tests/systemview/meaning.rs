@@ -424,6 +424,12 @@ fn two_files_of_two_cores_are_one_recording() {
         let cut = Cut { threads, window_bytes };
         let converted = pipeline::convert(&sources, &options(cut), &mut trace, &mut |_| true).expect("nothing stops it");
         let lost: Vec<u64> = converted.inputs.iter().map(|input| input.ledger.at_least_lost()).collect();
+        let elsewhere = |input: usize| {
+            let details = &converted.inputs[input].facts.details;
+            details.iter().find(|detail| detail.name == "losses").map(|detail| detail.value.clone())
+        };
+        assert_eq!(elsewhere(0), None);
+        assert_eq!(elsewhere(1).as_deref(), Some("at least 27 events of all cores, counted with the first"));
         (trace, lost)
     };
     let (trace, lost) = convert(1 << 20, 1);

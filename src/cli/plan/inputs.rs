@@ -84,10 +84,7 @@ pub(super) fn find(
     }
     let named = found.len();
     let mut found: Vec<FoundInput> = found.into_iter().flat_map(|input| members(input, &globs, options)).collect();
-    let is_open = args.files_from.is_some()
-        || folders.contains(&true)
-        || found.len() != named
-        || found.iter().any(|input| input.beside.is_some());
+    let is_open = args.files_from.is_some() || folders.contains(&true) || found.len() != named;
     if found.is_empty()
         && let Some(list) = &args.files_from
     {
@@ -116,7 +113,7 @@ fn members(input: FoundInput, globs: &Globs, options: &ReadOptions) -> Vec<Found
         Ok(Some(archive)) => Arc::new(archive),
         // Errors of opening are reported when it is read.
         Ok(None) | Err(InputError::Open(_) | InputError::Empty) => return vec![input],
-        Err(error) => return vec![FoundInput { problem: Some(format!("cannot be read as an archive: {error}")), ..input }],
+        Err(error) => return vec![FoundInput { problem: Some(error.to_string()), ..input }],
     };
     let is_named = input.within.components().count() == 1;
     let folder = if is_named { PathBuf::new() } else { input.within.with_extension("") };
@@ -124,7 +121,7 @@ fn members(input: FoundInput, globs: &Globs, options: &ReadOptions) -> Vec<Found
         let name = Path::new(&member.name);
         !member.is_hidden() && !is_trace(name) && !sidecar::is_sidecar(name) && globs.accepts(name)
     });
-    let found: Vec<FoundInput> = wanted
+    let mut found: Vec<FoundInput> = wanted
         .map(|member| {
             let inside: PathBuf =
                 Path::new(&member.name).components().filter(|part| matches!(part, Component::Normal(_))).collect();
@@ -138,8 +135,12 @@ fn members(input: FoundInput, globs: &Globs, options: &ReadOptions) -> Vec<Found
             FoundInput { source, within: folder.join(inside), beside: Some(beside), problem: member.problem.clone() }
         })
         .collect();
-    if found.is_empty() {
-        return vec![FoundInput { problem: Some("is an archive without a recording".into()), ..input }];
+    match archive.problem() {
+        Some(problem) => found.push(FoundInput { problem: Some(problem.to_owned()), ..input }),
+        None if found.is_empty() => {
+            return vec![FoundInput { problem: Some("is an archive without a recording".into()), ..input }];
+        }
+        None => {}
     }
     found
 }
@@ -223,6 +224,10 @@ fn read_list(list: &Path, from0: bool, options: &ReadOptions) -> Result<Vec<Sour
     if bytes.len() as u64 > LIST_BYTES_MAX {
         let why = format!("the list {} (--files-from) has more than {LIST_BYTES_MAX} bytes", place.for_people());
         return Err(PlanError::File(why));
+    }
+    if !from0 && bytes.contains(&0) {
+        let why = "has NUL bytes, so it is no list with one name in each line; --from0 reads lists whose names end with NUL";
+        return Err(PlanError::File(format!("the list {} (--files-from) {why}", place.for_people())));
     }
     let end = if from0 { 0 } else { b'\n' };
     // Editors on Windows begin a file with a byte order mark.

@@ -208,6 +208,12 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     let outputs: Vec<Place> = match &output {
         Some(output) if output_dir.is_none() => {
             if groups.len() > 1 || is_open && merge.is_none() {
+                let members =
+                    groups.iter().flatten().filter_map(|input| Some((&input.source.place, input.source.member.as_ref()?)));
+                if let Some((place, problem)) = members.filter_map(|(place, of)| Some((place, of.archive.problem()?))).next() {
+                    let why = format!("{} {problem}, or name a directory with -o for the files in it", place.for_people());
+                    return Err(PlanError::File(why));
+                }
                 return usage(
                     "several inputs cannot go into one output; name a directory with -o that exists or ends in / (one trace for each), \
                      name their cores (FILE@0 FILE@1 ...) if they are one recording, or add --merge to put them into one trace",

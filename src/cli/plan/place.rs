@@ -107,10 +107,12 @@ impl SourceName {
         if fs::symlink_metadata(arg).is_ok() {
             return Ok(whole());
         }
-        if let Some(named) = SourceName::in_archive(arg, options)? {
+        let in_archive = SourceName::in_archive(arg, options);
+        if let Ok(Some(named)) = in_archive {
             return Ok(named);
         }
-        let Some((path, digits)) = split_core(arg.as_os_str()) else { return Ok(whole()) };
+        // ARCHIVE!MEMBER@CORE, too.
+        let Some((path, digits)) = split_core(arg.as_os_str()) else { return in_archive.map(|_| whole()) };
         let core = digits.parse().ok().filter(|&core| core <= CORE_MAX).ok_or_else(|| {
             PlanError::Usage(format!(
                 "{}: {digits} is not a core number (0 to {}), and no file has the whole name",

@@ -208,7 +208,13 @@ fn may_be_frames(frames: &[u8]) -> bool {
 pub(super) fn wrapping_of(input: &[u8], source: Option<u8>) -> Wrapping {
     let sample = sample_of(input);
     match source {
-        Some(source) => Wrapping::Framed(source, framed(sample, Some(source)).map_or(0, |framed| framed.start)),
+        Some(source) => {
+            // If the named source does not show where frames begin, another one may.
+            let named = framed(sample, Some(source));
+            let is_clear = named.as_ref().is_some_and(|framed| framed.probe().is_some());
+            let found = if is_clear { named } else { framed(sample, None).or(named) };
+            Wrapping::Framed(source, found.map_or(0, |framed| framed.start))
+        }
         None => Wrapping::Bare(start_of_stream(sample)),
     }
 }

@@ -117,6 +117,11 @@ impl MiniProfilerOptions {
         })
     }
 
+    /// Whether there is a program, which has the names of functions.
+    pub fn has_symbols(&self) -> bool {
+        self.symbols.is_some()
+    }
+
     /// Whether an option says how long a tick is.
     pub fn is_unit_given(&self) -> bool {
         self.clock.is_some() || self.time_unit.is_some()

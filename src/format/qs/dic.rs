@@ -70,6 +70,12 @@ impl Dictionary {
         Ok(dictionary)
     }
 
+    /// Whether nothing is known from it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sizes.is_empty() && self.version.is_none() && self.names.count() == 0
+    }
+
     fn option(&mut self, line: &str) -> bool {
         let mut chars = line.chars();
         let (Some('-'), Some(letter)) = (chars.next(), chars.next()) else { return false };

@@ -145,8 +145,12 @@ impl InputOptions {
             options.target.version = Some(version.ok_or_else(found)?);
         }
         if let Some((path, bytes)) = from.files("qs-dict").last() {
-            let found = |error| wrong("qs-dict", format!("{path}: {error}"), "give a file saved by qspy with its key d");
-            options.target.dictionary = Some(Arc::new(Dictionary::parse(bytes).map_err(found)?));
+            let found = |error: String| wrong("qs-dict", format!("{path}: {error}"), "give a file saved by qspy with its key d");
+            let dictionary = Dictionary::parse(bytes).map_err(found)?;
+            if dictionary.is_empty() {
+                return Err(found("it holds no name, size or version".to_owned()));
+            }
+            options.target.dictionary = Some(Arc::new(dictionary));
         }
         if let Some(text) = from.text("qs-tick-hz") {
             let (whole, fraction) = text.split_once('/').unwrap_or((text, "1"));

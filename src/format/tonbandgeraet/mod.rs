@@ -94,6 +94,10 @@ impl Format for Tonbandgeraet {
         Ok(erase(Scanner::new(inputs, program)))
     }
 
+    fn takes_cores(&self) -> bool {
+        true
+    }
+
     fn memory_marks(&self) -> &'static [MemoryMark] {
         ring::MARKS
     }

@@ -42,6 +42,8 @@ pub struct TimerCounts {
     values: Vec<u32>,
     /// Falls of the tick count, as the counts before and after: the first [`FALLS`].
     falls: Vec<(u16, u16)>,
+    /// How often the tick count reached a value of 0, 1, ... bits.
+    tick_bits: [u64; 17],
     /// Known damage: bytes that are not a packet, falls and leaps of the tick count.
     damage: u64,
     /// The first two packets and the last two. The outermost are counted by value when both their neighbours are known.
@@ -120,6 +122,13 @@ impl TimerCounts {
     fn count_between(&mut self, before: u16, seen: Seen, after: u16) {
         if !seen.is_odd_between(before, after) {
             self.count(seen);
+            self.count_tick(seen);
+        }
+    }
+
+    fn count_tick(&mut self, seen: Seen) {
+        if let Some(count) = self.tick_bits.get_mut((u16::BITS - seen.tick.leading_zeros()) as usize) {
+            *count += 1;
         }
     }
 
@@ -185,6 +194,7 @@ impl TimerCounts {
         add_all(&mut self.crossings, &next.crossings);
         add_all(&mut self.at_tick, &next.at_tick);
         add_all(&mut self.values, &next.values);
+        self.tick_bits.iter_mut().zip(next.tick_bits).for_each(|(all, next)| *all += next);
         self.ticks += next.ticks;
         self.ups += next.ups;
         self.downs += next.downs;
@@ -237,7 +247,13 @@ impl TimerCounts {
             pairs: self.ups + self.downs,
             largest: top.value,
             beyond: top.beyond,
+            beyond_modulus: 0,
         };
+        // A value that has more bits than the largest one is certainly beyond.
+        let bits = (u32::BITS - (timer.tick_modulus - 1).leading_zeros()) as usize;
+        let beyond: u64 = self.tick_bits.get(bits + 1..).unwrap_or_default().iter().sum();
+        // A few are damaged.
+        timer.beyond_modulus = if beyond > self.tick_bits.iter().sum::<u64>() / 64 { beyond } else { 0 };
         let phase = match self.ticks {
             0..3 => self.phase_from_crossings(&timer).map(|phase| (phase, PhaseSource::Neighbours)),
             _ => self.phase_from_ticks(&timer, damage).map(|phase| (phase, PhaseSource::Ticks)),
@@ -401,6 +417,8 @@ pub struct Timer {
     pub largest: u16,
     /// How many packets have a larger one, and are taken for damaged.
     pub beyond: u64,
+    /// How often the tick count had a value that its modulus does not allow, at least; 0 if they may be damaged.
+    pub beyond_modulus: u64,
     /// The evidence for the modulus of the tick count, if it was found from the capture.
     pub modulus: Option<fit::Modulus>,
 }

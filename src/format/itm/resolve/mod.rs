@@ -124,8 +124,11 @@ impl Resolver {
                 TimeBase::Position => Rate::from_ns_per_tick(1000).unwrap_or(Rate::NANOSECOND),
                 _ => Rate::NANOSECOND,
             });
+            let mut own = Facts::default();
+            describe(&mut own, options, &scan, base, rate);
+            facts.details_of.push(std::mem::take(&mut own.details));
             if index == 0 {
-                describe(&mut facts, options, &scan, base, rate);
+                (facts.clock, facts.findings, facts.hints) = (own.clock, own.findings, own.hints);
             }
             facts.cores = facts.cores.max(core.0.saturating_add(1));
             // Where local time stamps give the time, the global ones are only compared with them.
@@ -220,6 +223,22 @@ fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: T
     if let Some(symbols) = &options.symbols {
         detail("program", format!("{} functions, {} vectors", symbols.functions().len(), symbols.vectors().len()), "--elf");
     }
+    if let Some(Some(id)) = options.source
+        && scan.packets() == 0
+    {
+        let sources: Vec<String> = scan.others().map(|(id, _)| id.to_string()).collect();
+        facts
+            .hints
+            .push(format!("--tpiu-source {id}: the frames have no packets of this source, but of: {}.", sources.join(", ")));
+    }
+    let written: Vec<String> = scan.ports.keys().map(ToString::to_string).collect();
+    for port in options.ports.iter().filter(|option| !scan.ports.contains_key(&option.port)).map(|option| option.port) {
+        let ports = if written.is_empty() { "no other".to_owned() } else { written.join(", ") };
+        facts.hints.push(format!("--itm-port {port}: nothing was written to this port. Ports with writes: {ports}."));
+    }
+    if options.sample_period.is_some() && !matches!(base, TimeBase::Samples(_)) {
+        facts.hints.push("--itm-sample-period was not used: it is for streams of samples without time stamps.".to_owned());
+    }
     if let Some(id) = scan.other_streams.first() {
         facts.hints.push(format!("Source {id} is an ITM stream, too, as of another core: --tpiu-source {id} reads it instead."));
     }
@@ -270,10 +289,10 @@ impl Resolve for Resolver {
 
     fn facts(&self) -> Facts {
         let mut facts = self.facts.clone();
-        let mut detail = |name, value: String| {
-            facts.details.push(Detail { name, value, source: "recorded in the capture".to_owned() });
-        };
-        for input in &self.inputs {
+        for (input, details) in self.inputs.iter().zip(&mut facts.details_of) {
+            let mut detail = |name, value: String| {
+                details.push(Detail { name, value, source: "recorded in the capture".to_owned() });
+            };
             let [_, of_stamp, of_packets, both] = input.delays;
             if of_stamp + of_packets + both > 0 {
                 detail(

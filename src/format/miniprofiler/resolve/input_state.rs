@@ -25,6 +25,8 @@ pub struct InputState {
     metadata: Option<Metadata>,
     is_session_described: bool,
     pub functions: Functions,
+    /// Whether calls are drawn, and whether calls are left out by an option.
+    pub has_calls: [bool; 2],
     lanes: Lanes,
     pub counters: Counters,
     /// The number of records received in this session.
@@ -65,6 +67,7 @@ impl InputState {
             metadata: facts.metadata,
             is_session_described: false,
             functions: Functions::default(),
+            has_calls: [false; 2],
             lanes: Lanes::default(),
             counters: Counters::default(),
             received: 0,

@@ -155,7 +155,15 @@ impl Resolve for Resolver {
     }
 
     fn facts(&self) -> Facts {
-        self.facts.clone()
+        let mut facts = self.facts.clone();
+        let has = |index: usize| self.inputs.iter().any(|input| input.has_calls[index]);
+        if has(1) && !has(0) {
+            let without = if self.options.has_symbols() { "" } else { "; without --elf, functions have only addresses" };
+            facts.hints.push(format!(
+                "--function and --min-duration leave out all calls{without}. `traceconv stats` lists functions and their times."
+            ));
+        }
+        facts
     }
 }
 
@@ -350,6 +358,7 @@ fn resolve_records(
             out.ledger.enter(losses::DEPTH_UNDERFLOW, offset, 0);
         }
         let is_hidden = function.is_hidden || end_ns.0 - begin_ns.0.min(end_ns.0) < options.min_duration_ns;
+        input.has_calls[usize::from(is_hidden)] = true;
         let kind = EventKind::Call {
             function: function.id,
             depth,

@@ -58,7 +58,8 @@ struct InputResolver {
 }
 
 impl Resolver {
-    pub fn new(inputs: Vec<Sessions>, rate: Rate, draw: DrawOptions, units_per_tick: Option<u64>, facts: Facts) -> Resolver {
+    pub fn new(inputs: Vec<Sessions>, rate: Rate, draw: DrawOptions, units_per_tick: Option<u64>, mut facts: Facts) -> Resolver {
+        facts.hints.extend(unknown_counters(&draw, &inputs));
         let inputs = (0u16..)
             .zip(inputs)
             .map(|(core, sessions)| {
@@ -70,6 +71,22 @@ impl Resolver {
             .collect();
         Resolver { inputs, draw, units_per_tick, facts }
     }
+}
+
+/// Advice about counters of records that have another name.
+fn unknown_counters(draw: &DrawOptions, inputs: &[Sessions]) -> Option<String> {
+    let records = inputs
+        .iter()
+        .flat_map(|sessions| &sessions.all)
+        .flat_map(|session| (session.layout.config.user_base..=u8::MAX).filter_map(|id| session.names.record(id)));
+    let known: std::collections::BTreeSet<&str> = records.collect();
+    let is_unknown = |name: &&String| name.parse::<u8>().is_err() && !known.contains(name.as_str());
+    let unknown: Vec<&str> = draw.counters.iter().map(|(name, _)| name).filter(is_unknown).map(String::as_str).collect();
+    let known = known.into_iter().filter(|name| *name != "QUTEST_ON_POST").collect::<Vec<_>>().join(", ");
+    (!unknown.is_empty()).then(|| {
+        let names = if known.is_empty() { "their names are not known: give --qs-dict, or an id".to_owned() } else { known };
+        format!("--qs-counter: no application record has the name {}. There are: {names}.", unknown.join(", "))
+    })
 }
 
 /// The counters to draw, by record id in the current session.

@@ -80,6 +80,11 @@ impl MessageCounts {
         (self.stamped, self.by_kind.iter().sum())
     }
 
+    /// The number of short messages.
+    pub fn shorts(&self) -> u64 {
+        self.by_kind[1]
+    }
+
     /// Messages by kind, and catalog ids that no collateral has.
     pub fn details(&self) -> Vec<Detail> {
         let kinds: Vec<String> = KINDS

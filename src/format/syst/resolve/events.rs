@@ -45,7 +45,7 @@ pub struct EventContext {
 /// Makes events of records.
 pub struct EventWriter {
     collateral: Arc<Collateral>,
-    short_as_counter: bool,
+    pub short_as_counter: bool,
     tracks: Tracks,
     /// The start of the present table's texts in those of the batch.
     texts_start: u32,

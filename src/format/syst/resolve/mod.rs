@@ -19,7 +19,7 @@ use self::counts::MessageCounts;
 use self::errors::ReportedErrors;
 use self::events::{EventContext, EventWriter};
 use self::timestamps::{Following, JudgedTime, MessageTimes};
-use super::collateral::Collateral;
+use super::collateral::{Collateral, Sender};
 use super::correlation::TransportClock;
 use super::decode::Records;
 use super::decoded::{Notice, RecordKind, Stored};
@@ -474,6 +474,16 @@ impl RecordResolver {
         self.facts.hints = input.times.hints();
         self.facts.hints.extend(self.program.1.iter().cloned());
         self.facts.hints.extend(self.counts.hints(!self.collateral.clients.is_empty()));
+        if self.counts.shorts() == 0 && self.writer.short_as_counter {
+            self.facts.hints.push("--short-as-counter was not used: there are no short messages.".to_owned());
+        }
+        if self.collateral.short_guid.is_some()
+            && !self.collateral.clients.is_empty()
+            && self.collateral.client(Sender::Unknown, None, None).is_none()
+        {
+            let names: Vec<&str> = self.collateral.clients.iter().map(|client| client.name.as_str()).collect();
+            self.facts.hints.push(format!("--syst-short-guid: no client of the collateral has this GUID: {}.", names.join(", ")));
+        }
     }
 }
 

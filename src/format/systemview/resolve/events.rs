@@ -272,6 +272,7 @@ impl<'b> Scene<'_, 'b, '_> {
             Verdict::Void => return,
         };
         if self.input.is_copy {
+            self.input.counted_elsewhere += lost;
             return;
         }
         let kind = losses::DROPPED_BY_TARGET;

@@ -20,7 +20,7 @@ use super::packet::{CONFIRMED_BY, Framing, Packet, Reading};
 use super::record::{Fields, id};
 use super::scan::{Init, SessionStart, Setup};
 use crate::clock::Copies;
-use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
+use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved, SHARED_LOSSES};
 use crate::model::losses;
 use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, IsrId, Ledger, LossKind, LossNote, Matter, NameId, Nanos, Rate, TaskId, Ticks,
@@ -109,6 +109,8 @@ struct InputResolver {
     restarts: std::vec::IntoIter<Restart>,
     next_restart: Option<Restart>,
     is_copy: bool,
+    /// How many events were lost that are counted with an earlier input.
+    counted_elsewhere: u64,
     /// The sum of all time stamps.
     sum: u64,
     /// Is added to the sum.
@@ -208,6 +210,7 @@ impl Resolver {
                 next_restart: restarts.next(),
                 restarts,
                 is_copy: setup.is_copy,
+                counted_elsewhere: 0,
                 sum: 0,
                 base: 0,
                 last_ns: 0,
@@ -391,7 +394,13 @@ impl Resolve for Resolver {
     }
 
     fn facts(&self) -> Facts {
-        self.facts.clone()
+        let of_input = |input: &InputResolver| {
+            let lost = Some(input.counted_elsewhere).filter(|&lost| lost > 0)?;
+            let value = format!("at least {lost} events of all cores, counted with the first");
+            Some(Detail { name: SHARED_LOSSES, value, source: "recorded in the capture".to_owned() })
+        };
+        let details_of = self.inputs.iter().map(|input| of_input(input).into_iter().collect()).collect();
+        Facts { details_of, ..self.facts.clone() }
     }
 }
 

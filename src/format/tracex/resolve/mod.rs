@@ -72,18 +72,17 @@ impl Resolver {
             let last = u16::try_from(64 - setup.facts.cores.leading_zeros()).unwrap_or(1).max(1);
             facts.cores = facts.cores.max(setup.core.0.saturating_add(last));
         }
-        if let Some(setup) = setups.first() {
-            describe(&setup.facts, &mut facts);
-        }
+        facts.details_of = setups.iter().map(|setup| describe(&setup.facts)).collect();
         let events = setups.iter().map(|setup| setup.facts.events).sum();
         let inputs = setups.into_iter().map(|setup| InputResolver::new(setup, rate)).collect();
         Resolver { inputs, names, facts, events }
     }
 }
 
-fn describe(scanned: &ScanFacts, facts: &mut Facts) {
-    let Some(layout) = scanned.layout else { return };
-    let mut detail = |name, value: String| facts.details.push(Detail { name, value, source: "recorded in the capture".into() });
+fn describe(scanned: &ScanFacts) -> Vec<Detail> {
+    let mut details = Vec::new();
+    let Some(layout) = scanned.layout else { return details };
+    let mut detail = |name, value: String| details.push(Detail { name, value, source: "recorded in the capture".into() });
     let ScanFacts { events, unused, .. } = scanned;
     let state = if *unused > 0 { format!("{unused} not used yet") } else { "all of them used".to_owned() };
     detail("ring", format!("{} entries with {events} events, {state}", layout.entries));
@@ -95,6 +94,7 @@ fn describe(scanned: &ScanFacts, facts: &mut Facts) {
     if !scanned.objects.is_empty() {
         detail("names", format!("{} objects", scanned.objects.len()));
     }
+    details
 }
 
 impl InputResolver {
@@ -199,15 +199,14 @@ impl Resolve for Resolver {
     }
 
     fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>) {
-        let Some(input) = self.inputs.get_mut(input) else { return };
-        input.advance(true, bytes, &self.names, out);
-        input.kernel.finish(out);
-        if let Some(step) = input.step.filter(|_| input.is_regular && self.events >= LEAST_COUNTED) {
+        let Some(state) = self.inputs.get_mut(input) else { return };
+        state.advance(true, bytes, &self.names, out);
+        state.kernel.finish(out);
+        if let Some(step) = state.step.filter(|_| state.is_regular && self.events >= LEAST_COUNTED)
+            && let Some(details) = self.facts.details_of.get_mut(input)
+        {
             let value = format!("the time stamps count the events, {step} for each: the kernel was built without a clock");
-            let detail = Detail { name: "time", value, source: "inferred".to_owned() };
-            if !self.facts.details.contains(&detail) {
-                self.facts.details.push(detail);
-            }
+            details.push(Detail { name: "time", value, source: "inferred".to_owned() });
         }
     }
 

@@ -4,6 +4,7 @@ use super::super::decode::is_open;
 use super::super::record::{OPEN, TASK_TYPE, id, name_of};
 use super::super::timer::{PeriodSource, PhaseSource, Timer};
 use super::Setup;
+use crate::clock::fit::Modulus;
 use crate::format::{Detail, Facts, is_unrecorded};
 use crate::model::{Certainty, Finding, Matter, Rate};
 
@@ -18,6 +19,10 @@ pub fn facts(setups: &[Setup]) -> Facts {
     let certainty = if setup.timer_options.tick_hz.is_some() { Certainty::Known } else { Certainty::Assumed };
     facts.findings.push(Finding::new(Matter::Clock, certainty, origin).never_recorded());
     facts.findings.push(modulus(&timer, setup.timer_options.tick_modulus.is_some()));
+    facts.findings.extend(contradicted(setup, &timer));
+    for id in (0..=255u8).filter(|&id| setup.lengths.is_given(id) && setup.facts.counts.get(usize::from(id)) == Some(&0)) {
+        facts.hints.push(format!("--tsp-len {id}={}: the capture has no packet of this id.", setup.lengths.of(id)));
+    }
     timer_details(setup, &timer, &mut facts);
     length_details(setup, &mut facts);
     let mut counts: Vec<(u64, u8)> =
@@ -138,6 +143,47 @@ fn unnamed_tasks(setup: &Setup) -> Option<String> {
             numbers.join(", ")
         )
     })
+}
+
+/// Fewer neighbours of the same tick do not show the timer's direction.
+const PAIRS_LEAST: u64 = 16;
+
+/// The options for the timer that the capture contradicts.
+fn contradicted(setup: &Setup, timer: &Timer) -> Vec<Finding> {
+    let options = &setup.timer_options;
+    let mut findings = Vec::new();
+    let mut add = |of, because: String| findings.push(Finding::new(of, Certainty::Ambiguous, because));
+    if let Some(max) = options.timer_max.filter(|&max| timer.largest > max) {
+        add(Matter::Modulus, format!("--timer-max is {max}, but the timer's values go up to {}", timer.largest));
+    }
+    if options.is_down.is_some() && timer.pairs > PAIRS_LEAST && timer.agreeing * 2 < timer.pairs {
+        let Timer { agreeing, pairs, .. } = timer;
+        add(Matter::Modulus, format!("only {agreeing} of {pairs} neighbours of the same tick agree with --timer-dir"));
+    }
+    if let Some(hz) = options.timer_hz
+        && timer.period > 1
+        && hz / timer.tick_hz * 1.1 < f64::from(timer.largest)
+    {
+        let counts = hz / timer.tick_hz;
+        add(
+            Matter::Clock,
+            format!(
+                "--timer-hz gives {counts:.1} counts to a tick of 1/{} s, but the timer's values go up to {}",
+                timer.tick_hz, timer.largest
+            ),
+        );
+    }
+    let is_other = |found: &Modulus| found.values != timer.tick_modulus && found.contradictions * 4 <= found.support;
+    let falls = timer.modulus.filter(is_other);
+    if let Some(given) = options.tick_modulus {
+        if timer.beyond_modulus > 0 {
+            add(Matter::Modulus, format!("--tick-mod is {given}, but the tick count is larger {} times", timer.beyond_modulus));
+        } else if let Some(found) = falls {
+            let (support, values) = (found.support, found.values);
+            add(Matter::Modulus, format!("--tick-mod is {given}, but {support} falls of the tick count are wraps from {values}"));
+        }
+    }
+    findings
 }
 
 /// How sure the range of the tick count is.
