@@ -79,8 +79,8 @@ pub(super) enum Command {
 pub(super) struct InputArgs {
     /// The recordings; `-` is standard input
     ///
-    /// Binary, hex text or base64 text, also compressed with gzip or zstd: recognised by content. An archive (tar, also compressed, or
-    /// ZIP) is read as the files in it; ARCHIVE!FILE is one of them.
+    /// Binary, hex text, base64 text, a dump of memory, Intel HEX or S-records, also compressed with gzip or zstd: recognised by
+    /// content. An archive (tar, also compressed, or ZIP) is read as the files in it; ARCHIVE!FILE is one of them.
     ///
     /// Each is converted on its own. But FILE@0 FILE@1 … are the cores of one recording and become one trace. The number after
     /// the last `@` names a core only if there is no file of the whole name; to name the core of a file that ends like that, add
