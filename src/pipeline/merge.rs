@@ -3,7 +3,8 @@
 //! Each core of each input is a lane, ordered by time in itself. The lanes are merged in bounded memory: an event is released
 //! when every lane that may still bring an earlier one has an event waiting. A core that is silent for [`HELD_EVENTS`] events of
 //! the others is no longer waited for. If it continues later, its late events are moved to the time already reached, and counted.
-//! A lane that has ended is not waited for.
+//! A lane that has ended is not waited for. Events of equal time keep the order of their input: a task may leave one core and run on another
+//! within a tick.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -18,16 +19,22 @@ struct Lane {
     input: usize,
     /// The core that [`Merger::by_core`] refers to.
     core: CoreId,
-    queue: VecDeque<DetachedEvent>,
+    /// Each event with its number in the input.
+    queue: VecDeque<(u64, DetachedEvent)>,
 }
+
+/// The first event of a lane: its time, its input, its number in that, and the lane.
+type Head = Reverse<(Nanos, usize, u64, usize)>;
 
 /// Merges the lanes of a recording.
 pub struct Merger {
     lanes: Vec<Lane>,
     /// By input, and in it by core: the lane.
     by_core: Vec<Vec<Option<usize>>>,
-    /// The first event of each non-empty lane, as its time and the lane: the earliest on top.
-    heads: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// The first event of each non-empty lane: the earliest on top.
+    heads: BinaryHeap<Head>,
+    /// The number of events so far.
+    pushed: u64,
     /// By input: the number of its empty lanes.
     empty: Vec<usize>,
     /// By input: whether it has ended.
@@ -56,6 +63,7 @@ impl Merger {
         (lanes.len() > 1).then(|| Merger {
             by_core,
             heads: BinaryHeap::with_capacity(lanes.len()),
+            pushed: 0,
             empty: cores.iter().map(Vec::len).collect(),
             lanes,
             ended: vec![false; inputs],
@@ -75,11 +83,12 @@ impl Merger {
             let Some(index) = own.or_else(|| of_input.iter().copied().flatten().min()) else { continue };
             let Some(lane) = self.lanes.get_mut(index) else { continue };
             self.held[input] += detached.weight();
+            self.pushed += 1;
             if lane.queue.is_empty() {
-                self.heads.push(Reverse((event.time, index)));
+                self.heads.push(Reverse((event.time, input, self.pushed, index)));
                 self.empty[input] -= 1;
             }
-            lane.queue.push_back(detached);
+            lane.queue.push_back((self.pushed, detached));
             self.let_go(merged);
         }
     }
@@ -97,11 +106,11 @@ impl Merger {
 
     fn let_go(&mut self, merged: &mut EventBatch) {
         while self.wants().is_none() {
-            let Some(Reverse((_, index))) = self.heads.pop() else { return };
+            let Some(Reverse((.., index))) = self.heads.pop() else { return };
             let lane = &mut self.lanes[index];
-            let Some(mut detached) = lane.queue.pop_front() else { return };
+            let Some((_, mut detached)) = lane.queue.pop_front() else { return };
             match lane.queue.front() {
-                Some(next) => self.heads.push(Reverse((next.event.time, index))),
+                Some((number, next)) => self.heads.push(Reverse((next.event.time, lane.input, *number, index))),
                 None => self.empty[lane.input] += 1,
             }
             self.held[lane.input] -= detached.weight();
@@ -190,13 +199,13 @@ mod tests {
         let cores: Vec<CoreId> = (0..1000).rev().map(CoreId).collect();
         let mut merger = Merger::new(&[cores]).unwrap();
         let mut merged = EventBatch::default();
-        // Each core three times; events of equal time in the order in which cores were named.
+        // Each core three times; events of equal time in the order of the input.
         let events: Vec<(u64, u16, u32)> =
             (0..3000u64).map(|n| (n % 3 * 10 + n / 3 % 2, u16::try_from(n / 3).unwrap(), 1)).collect();
         merger.push(0, &batch(&events), &mut merged);
         merger.end(0, &mut merged);
         let mut expected: Vec<(u64, u16)> = events.iter().map(|&(time, core, _)| (time, core)).collect();
-        expected.sort_by_key(|&(time, core)| (time, std::cmp::Reverse(core)));
+        expected.sort_by_key(|&(time, _)| time);
         assert_eq!(times(&merged), expected);
     }
 

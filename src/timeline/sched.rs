@@ -5,10 +5,14 @@
 //! after the first undecided one, up to [`PENDING_ROWS`].
 
 use super::writer::{Name, Writer};
+use crate::model::Nanos;
 use crate::track::{PrevState, SchedRows, SwitchRow, WakingRow};
 
 /// Limit of rows that wait for a decision. Beyond it, the oldest row is decided from the available evidence.
 pub const PENDING_ROWS: usize = 1 << 14;
+
+/// In how many rows after a waking its task is looked for, of those of the same time.
+const LOOKED_AT: usize = 64;
 
 /// A context switch that is not in a block yet.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +42,14 @@ enum Row {
     Waking(Waking),
 }
 
+impl Row {
+    #[inline]
+    fn time_ns(&self) -> u64 {
+        let (Row::Switch(Switch { time_ns, .. }) | Row::Waking(Waking { time_ns, .. })) = self;
+        *time_ns
+    }
+}
+
 /// Identifies an undecided row.
 pub type RowNumber = u64;
 
@@ -48,6 +60,9 @@ pub struct CoreRows {
     /// The number of the first row in `rows`.
     first: RowNumber,
     started: bool,
+    /// The times of the last switch and of the last waking that were written.
+    last_switch_ns: Option<u64>,
+    last_waking_ns: u64,
     /// With a time range: the last switch before it, which is still in effect when the range begins.
     before_range: Option<Switch>,
     /// With a time range: its end has been written.
@@ -103,15 +118,70 @@ impl CoreRows {
             return;
         }
         let mut rows = std::mem::take(&mut self.rows);
-        let mut bundles = Bundles { open: writer.empty_rows(core.saturating_add(first_cpu)) };
+        self.separate(&mut rows, decided);
+        let mut open = writer.empty_rows(core.saturating_add(first_cpu));
         match writer.clip().map(|clip| (clip.start_ns(), clip.end_ns())) {
-            None => bundles.add(&rows[..decided], first_cpu, writer),
-            Some(range_ns) => bundles.add(&self.clipped(&rows[..decided], range_ns, writer), first_cpu, writer),
+            None => add(&rows[..decided], first_cpu, &mut open, writer),
+            Some(range_ns) => add(&self.clipped(&rows[..decided], range_ns, writer), first_cpu, &mut open, writer),
         }
         rows.drain(..decided);
         self.rows = rows;
         self.first += decided as u64;
-        bundles.finish(writer);
+        if !open.switches.is_empty() || !open.wakings.is_empty() {
+            writer.sched(open);
+        }
+    }
+
+    /// Moves wakings that have the time of a switch. The viewer reads the switches of a CPU and its wakings as two streams, and does not keep the
+    /// order of rows of the same time in different streams: a task that was made ready and then ran would be made ready while it runs. A
+    /// waking is drawn a nanosecond before the switches of its time if none of them precedes it, or if one after it is to its task; else
+    /// a nanosecond after them. Switches stay, so that running times are exact.
+    fn separate(&mut self, rows: &mut [Row], decided: usize) {
+        let mut begin = 0;
+        while begin < decided {
+            let time_ns = rows[begin].time_ns();
+            let is_alone = rows.get(begin + 1).is_none_or(|next| next.time_ns() != time_ns)
+                && self.last_switch_ns != Some(time_ns)
+                && self.last_waking_ns <= time_ns;
+            if is_alone {
+                match &rows[begin] {
+                    Row::Switch(_) => self.last_switch_ns = Some(time_ns),
+                    Row::Waking(_) => self.last_waking_ns = time_ns,
+                }
+                begin += 1;
+                continue;
+            }
+            let count = rows[begin..].iter().take_while(|row| row.time_ns() == time_ns).count();
+            let same = &mut rows[begin..begin + count];
+            let last_switch = same.iter().rposition(|row| matches!(row, Row::Switch(_)));
+            for number in 0..count.min(decided - begin) {
+                let (here, later) = same.split_at_mut(number + 1);
+                match &mut here[number] {
+                    Row::Switch(switch) => self.last_switch_ns = Some(switch.time_ns),
+                    Row::Waking(waking) => {
+                        let is_before = last_switch.is_some_and(|last| number < last);
+                        let is_after = self.last_switch_ns == Some(time_ns);
+                        let is_to_it = |row: &Row| matches!(row, Row::Switch(switch) if switch.next_tid == waking.tid);
+                        let runs = || later.iter().take(LOOKED_AT).any(is_to_it);
+                        waking.time_ns = match (is_before, is_after) {
+                            (false, false) => time_ns,
+                            (true, false) => time_ns.saturating_sub(1),
+                            (true, true) if runs() => time_ns.saturating_sub(1),
+                            (_, true) => time_ns.saturating_add(1).min(Nanos::MAX.0),
+                        };
+                    }
+                }
+            }
+            let moved = &mut same[..count.min(decided - begin)];
+            moved.sort_by_key(Row::time_ns);
+            for row in moved {
+                if let Row::Waking(waking) = row {
+                    waking.time_ns = waking.time_ns.max(self.last_waking_ns);
+                    self.last_waking_ns = waking.time_ns;
+                }
+            }
+            begin += count;
+        }
     }
 
     /// The rows within the time range, with the switches at its begin and end.
@@ -119,7 +189,7 @@ impl CoreRows {
     fn clipped(&mut self, rows: &[Row], (from_ns, to_ns): (u64, u64), writer: &mut Writer) -> Vec<Row> {
         let mut clipped = Vec::new();
         for &row in rows {
-            let (Row::Switch(Switch { time_ns, .. }) | Row::Waking(Waking { time_ns, .. })) = row;
+            let time_ns = row.time_ns();
             match row {
                 _ if (from_ns..=to_ns).contains(&time_ns) => {
                     self.enter_range(from_ns, &mut clipped);
@@ -153,35 +223,18 @@ fn swallowed(switch: Switch) -> Switch {
     Switch { prev_state: Some(PrevState::Ready), ..switch }
 }
 
-/// Rows on their way into a block. A reader takes the switches of a bundle first, then its wakings, and sorts stably by time. So
-/// a new bundle begins wherever a switch follows a waking with the same time.
-struct Bundles {
-    open: SchedRows,
-}
-
-impl Bundles {
-    fn add(&mut self, rows: &[Row], first_cpu: u16, writer: &mut Writer) {
-        for row in rows {
-            match *row {
-                Row::Switch(Switch { time_ns, prev_state, next_tid, next_prio, next_comm }) => {
-                    if self.open.wakings.last().is_some_and(|waking| waking.time_ns == time_ns) {
-                        let next = writer.empty_rows(self.open.core);
-                        writer.sched(std::mem::replace(&mut self.open, next));
-                    }
-                    let (prev_state, next_comm) = (prev_state.unwrap_or(PrevState::Ready), writer.local(next_comm));
-                    self.open.switches.push(SwitchRow { time_ns, prev_state, next_tid, next_prio, next_comm });
-                }
-                Row::Waking(Waking { time_ns, tid, prio, target_core, from_isr, comm }) => {
-                    let (target_core, comm) = (target_core.saturating_add(first_cpu), writer.local(comm));
-                    self.open.wakings.push(WakingRow { time_ns, tid, prio, target_core, from_isr, comm });
-                }
+/// Adds rows to a block.
+fn add(rows: &[Row], first_cpu: u16, open: &mut SchedRows, writer: &mut Writer) {
+    for row in rows {
+        match *row {
+            Row::Switch(Switch { time_ns, prev_state, next_tid, next_prio, next_comm }) => {
+                let (prev_state, next_comm) = (prev_state.unwrap_or(PrevState::Ready), writer.local(next_comm));
+                open.switches.push(SwitchRow { time_ns, prev_state, next_tid, next_prio, next_comm });
             }
-        }
-    }
-
-    fn finish(self, writer: &mut Writer) {
-        if !self.open.switches.is_empty() || !self.open.wakings.is_empty() {
-            writer.sched(self.open);
+            Row::Waking(Waking { time_ns, tid, prio, target_core, from_isr, comm }) => {
+                let (target_core, comm) = (target_core.saturating_add(first_cpu), writer.local(comm));
+                open.wakings.push(WakingRow { time_ns, tid, prio, target_core, from_isr, comm });
+            }
         }
     }
 }

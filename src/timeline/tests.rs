@@ -102,6 +102,29 @@ fn wakings_after_an_undecided_row_do_not_pile_up() {
     assert!(timeline.cores[0].rows.len() <= super::sched::PENDING_ROWS);
 }
 
+/// A task wakes, runs, waits and wakes again within a tick of a coarse clock: the viewer keeps the order if the times differ.
+#[test]
+fn wakings_and_switches_of_the_same_time_are_apart() {
+    let entities = entities(3);
+    let ready = |task| EventKind::Resumed { task: TaskId(task), from_isr: false };
+    let run = |task| EventKind::SwitchedIn(TaskId(task));
+    let wait = || EventKind::Waiting(Wait { reason: WaitReason::Delay, object: None, kernel_ticks: 1 });
+    let events = [(100, run(0)), (100, wait()), (100, run(2)), (1_000, ready(0)), (1_000, run(0)), (1_000, wait())]
+        .into_iter()
+        .chain([(1_000, run(2)), (1_000, ready(0)), (2_000, run(0)), (3_000, run(2))]);
+    let events = events.map(|(time, kind)| Event { time: Nanos(time), core: CoreId(0), kind }).collect();
+    let mut timeline = timeline();
+    timeline.consume(&EventBatch { events, ..EventBatch::default() }, &entities);
+    timeline.finish();
+    let blocks = timeline.take_blocks();
+    let rows = || blocks.iter().flat_map(|block| &block.sched);
+    // The first switch is there twice, and the end is one.
+    let switches: Vec<u64> = rows().flat_map(|rows| &rows.switches).map(|row| row.time_ns).collect();
+    assert_eq!(switches, [100, 100, 100, 1_000, 1_000, 2_000, 3_000, 3_000]);
+    let wakings: Vec<u64> = rows().flat_map(|rows| &rows.wakings).map(|row| row.time_ns).collect();
+    assert_eq!(wakings, [999, 1_001]);
+}
+
 #[test]
 fn entities_that_a_gap_visits_are_listed_once() {
     let entities = entities(3);

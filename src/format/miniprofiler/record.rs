@@ -81,6 +81,21 @@ impl Reading {
         all
     };
 
+    /// How many records packets with a wrong CRC contain, as their lengths say. `None`: these lengths do not add up.
+    #[must_use]
+    pub fn records_in_damaged(&self, mut packets: &[u8]) -> Option<u64> {
+        let mut records = 0;
+        while !packets.is_empty() {
+            let &[one, two, kind, low, high, ..] = packets else { return None };
+            let length = usize::from(u16::from_le_bytes([low, high]));
+            packets = packets.get(length + PACKET_OVERHEAD..).filter(|_| [one, two] == self.header)?;
+            if kind == packet_type::PROFILE_DATA {
+                records += (length.saturating_sub(PROFILE_HEAD) / RECORD_BYTES) as u64;
+            }
+        }
+        Some(records)
+    }
+
     /// With a CRC over the header too, from `init`, low byte first.
     const fn of(header: [u8; 2], init: u16) -> Reading {
         // [`crc::update`] is not a constant function; both values are known, and a test compares them.

@@ -121,6 +121,27 @@ fn a_timer_that_is_seen_at_a_few_places_of_the_tick_may_count_further() {
     assert!(!counts.infer(&TimerOptions::default()).is_spread);
 }
 
+/// In a quiet system most packets are followed by a tick hook, which has their tick and a timer that has begun again.
+#[test]
+fn tick_hooks_say_nothing_about_the_direction() {
+    for is_down in [false, true] {
+        let mut counts = super::timer::TimerCounts::default();
+        for tick in 0..300 {
+            let mut add = |id, tick, since| {
+                let timer = if is_down { 999 - since } else { since };
+                counts.add(&Packet { id, tick, timer, ..Packet::default() });
+            };
+            add(id::TASK_INCREMENT_TICK, tick, 2);
+            add(id::CUSTOM_MARKER_1, tick + 1, 400);
+            if tick % 2 == 0 {
+                add(id::CUSTOM_MARKER_1, tick + 1, 450);
+            }
+        }
+        let timer = counts.infer(&TimerOptions::default());
+        assert_eq!((timer.is_down, timer.agreeing, timer.pairs), (is_down, 150, 150));
+    }
+}
+
 /// A piece that is there twice begins and ends within packets, but all packets are there.
 #[test]
 fn a_piece_that_is_there_twice_loses_nothing() {

@@ -35,7 +35,7 @@ pub struct TimerCounts {
     at_tick: Vec<u32>,
     /// Packets with the tick hook.
     ticks: u64,
-    /// Neighbours of the same tick whose timer rises, and falls.
+    /// Neighbours of the same tick whose timer rises, and falls; the second is no tick hook.
     ups: u64,
     downs: u64,
     /// How often each value of the timer was seen; by value.
@@ -98,7 +98,7 @@ impl TimerCounts {
         match self.last {
             // Most packets: the one after it does not contradict the last one.
             Last::Two(last, _) if last.tick == now.tick => {
-                self.same_tick(last.timer, now.timer);
+                self.same_tick(last, now);
                 self.count(last);
                 self.last = Last::Two(now, now.tick);
             }
@@ -146,17 +146,17 @@ impl TimerCounts {
         self.damage += 1;
     }
 
-    /// The timer in a packet and in the one before it, of the same tick.
+    /// A packet and the one before it, of the same tick. A tick hook still has the old tick, but the timer has begun again: it says nothing.
     #[inline]
-    fn same_tick(&mut self, last: u16, now: u16) {
-        self.ups += u64::from(now > last);
-        self.downs += u64::from(now < last);
+    fn same_tick(&mut self, last: Seen, now: Seen) {
+        self.ups += u64::from(now.timer > last.timer && !now.is_tick);
+        self.downs += u64::from(now.timer < last.timer && !now.is_tick);
     }
 
     /// A packet and the one before it.
     fn neighbours(&mut self, last: Seen, now: Seen) {
         if last.tick == now.tick {
-            return self.same_tick(last.timer, now.timer);
+            return self.same_tick(last, now);
         }
         add_at(&mut self.crossings, last.timer, -1);
         add_at(&mut self.crossings, now.timer, 1);

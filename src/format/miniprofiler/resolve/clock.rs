@@ -11,7 +11,8 @@ pub const LATE_TICKS: i64 = 1_000_000;
 /// A small step back, in bits.
 const DISORDER_BITS: u32 = 4;
 
-/// METADATA is sent at the start, and when the host asks for it. What it says for a restart, in bits.
+/// METADATA is sent at the start, and when the host asks for it; ACK when the host starts or stops it. What they say for a restart,
+/// in bits.
 const METADATA_BITS: u8 = 48;
 
 /// Silence from here on, in ticks, is so long that a wrap may be missing.
@@ -59,8 +60,8 @@ impl Clock {
         self.judge.take_doubt()
     }
 
-    /// The end of a call of `duration` that ended at `exit` on the wire, in ticks. `may_restart`: the device has said what it is since
-    /// the last call, as it does when it starts. `ahead`: the ends that follow, each with its offset.
+    /// The end of a call of `duration` that ended at `exit` on the wire, in ticks. `may_restart`: the device has said what it is, or
+    /// acknowledged a command, since the last call, as it does when it starts. `ahead`: the ends that follow, each with its offset.
     #[cold]
     pub fn judge(
         &mut self,

@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::status::Counters;
-use super::stray::StrayBytes;
+use super::stray::{Damage, StrayBytes};
 use super::*;
 use crate::clock::Copies;
 use crate::model::LossKind;
@@ -19,7 +19,7 @@ pub struct InputState {
     /// The time of the session's tick 0, in nanoseconds.
     start_ns: u64,
     pub last_ns: Nanos,
-    /// Whether METADATA came since the last call: the device may have been restarted.
+    /// Whether METADATA, or the answer to a command, came since the last call: the device may have been restarted.
     pub may_restart: bool,
     /// The last METADATA; before the first, that of the whole capture.
     metadata: Option<Metadata>,
@@ -31,6 +31,8 @@ pub struct InputState {
     pub counters: Counters,
     /// The number of records received in this session.
     pub received: u64,
+    /// The number of its records that are known to be lost without the device's counters.
+    pub stated: u64,
     /// The loss since the last call.
     pub gap: Option<LossNote>,
     pub stray: StrayBytes,
@@ -71,6 +73,7 @@ impl InputState {
             lanes: Lanes::default(),
             counters: Counters::default(),
             received: 0,
+            stated: 0,
             gap: None,
             stray: StrayBytes::default(),
             copies: Copies::default(),
@@ -128,7 +131,7 @@ impl InputState {
                 self.functions = Functions::default();
                 self.lanes = Lanes::default();
                 self.counters = Counters::default();
-                self.received = 0;
+                (self.received, self.stated) = (0, 0);
                 self.is_session_described = false;
                 self.last_ns = Nanos(self.start_ns).min(Nanos::MAX);
                 self.describe_session(out.entities);
@@ -165,7 +168,14 @@ impl InputState {
         self.instant("METADATA", out);
     }
 
+    /// The device has carried out a command, which may have been to start.
+    pub fn acknowledge(&mut self, out: &mut Resolved<'_>) {
+        self.may_restart = true;
+        self.instant("ACK", out);
+    }
+
     pub fn note_command(&mut self, command: Command, out: &mut Resolved<'_>) {
+        self.may_restart |= command == Command::Start;
         if command == Command::ResetBuffers {
             self.counters.restart();
         }
@@ -232,16 +242,23 @@ impl InputState {
         self.may_restart |= text_bytes > 0;
         if damage.bytes > 0 {
             let kind = damage.kind(self.reading, next.is_none());
-            let at_least_lost = self.at_least_lost(kind, next, bytes);
+            let at_least_lost = self.at_least_lost(kind, &damage, next, bytes);
+            self.stated += at_least_lost;
             out.ledger.bad_frame(kind, damage.offset, damage.bytes, at_least_lost);
             self.add_gap(LossNote { kind, offset: damage.offset, bytes: damage.bytes, at_least_lost });
         }
     }
 
-    /// How many packets are lost with stray bytes, at least.
-    pub fn at_least_lost(&mut self, kind: LossKind, next: Option<u64>, bytes: &[u8]) -> u64 {
+    /// How many records are lost with stray bytes that end before the packet at `next`, at least.
+    pub fn at_least_lost(&mut self, kind: LossKind, damage: &Damage, next: Option<u64>, bytes: &[u8]) -> u64 {
         let is_seam = |copies: &mut Copies| next.is_some_and(|next| copies.begins_at(bytes, next));
-        u64::from(kind != losses::NOISE && !is_seam(&mut self.copies))
+        if kind == losses::NOISE || is_seam(&mut self.copies) {
+            return 0;
+        }
+        let end =
+            next.filter(|next| next.checked_sub(damage.offset) == Some(damage.bytes)).and_then(|next| usize::try_from(next).ok());
+        let packets = end.and_then(|end| bytes.get(usize::try_from(damage.offset).ok()?..end));
+        packets.and_then(|packets| self.reading.records_in_damaged(packets)).unwrap_or(0).max(1)
     }
 
     /// Emits a line of text that the firmware printed.
@@ -277,6 +294,7 @@ impl InputState {
                 if !fits {
                     let missing = u64::from(count.saturating_sub(records));
                     ledger.enter(losses::COUNT_MISMATCH, offset, missing);
+                    self.stated += missing;
                 }
                 None
             }

@@ -207,12 +207,13 @@ impl Resolver {
                     let waiting = records_after((packets, number, offset), later);
                     input.compare_status(status, waiting, offset, out);
                 }
-                Content::Ack => input.instant("ACK", out),
+                Content::Ack => input.acknowledge(out),
                 Content::Nack => input.instant("NACK", out),
                 Content::Command(command) => input.note_command(command, out),
                 Content::OtherVersion { version, count } => {
                     let kind = losses::UNKNOWN_VERSION;
                     let lost = u64::from(count).max(1);
+                    input.stated += lost;
                     out.ledger.bad_frame(kind, offset, u64::from(item.len), lost);
                     input.instant(&format!("profile data of version {version}"), out);
                     input.add_gap(LossNote { kind, offset, bytes: u64::from(item.len), at_least_lost: lost });

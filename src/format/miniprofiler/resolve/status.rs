@@ -71,8 +71,8 @@ impl InputState {
             self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: overflows });
         }
         let counters = &mut self.counters;
-        // What overflowed has been entered, and most devices count it as captured too.
-        let accounted = self.received.saturating_add(counters.overflows);
+        // What overflowed or was damaged has been entered, and most devices count it as captured too.
+        let accounted = self.received.saturating_add(self.stated).saturating_add(counters.overflows);
         let missing = i64::try_from(counters.captured).unwrap_or(i64::MAX) - i64::try_from(accounted).unwrap_or(i64::MAX);
         let usage_percent = status.usage_percent;
         let is_stopped = status.is_profiling == 0 && usage_percent == 0;

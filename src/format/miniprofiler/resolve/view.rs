@@ -125,7 +125,7 @@ fn end_stray(input: &mut InputState, ledger: &mut Ledger, next: Option<u64>, byt
     ledger.decoded_bytes += text_bytes;
     if damage.bytes > 0 {
         let kind = damage.kind(reading, next.is_none());
-        ledger.bad_frame(kind, damage.offset, damage.bytes, input.at_least_lost(kind, next, bytes));
+        ledger.bad_frame(kind, damage.offset, damage.bytes, input.at_least_lost(kind, &damage, next, bytes));
         let fields = [("bytes", FieldValue::Bytes(&damage.head)), ("reason", FieldValue::Text(kind.text))];
         let offset = damage.offset;
         continues =

@@ -43,7 +43,7 @@ const ANCHOR_PAYLOAD_BYTES: usize = 1024;
 const FORMAT_BYTES: usize = 4096;
 
 /// The longest message without a fitting checksum that is believed at once, in bytes. A longer one must not contain the start of a
-/// message whose checksum fits.
+/// message whose checksum fits, nor messages that follow each other if none follow it.
 const UNPROVEN_BYTES: usize = 256;
 
 /// How many possible clients are tried.
@@ -186,7 +186,7 @@ impl<'a> Stream<'a> {
                 let header = Header(u32::from_le_bytes(*word));
                 let is_short = !header.is_full();
                 let is_doubtful = !is_short && (len > UNPROVEN_BYTES || header.has(Header::CHECKSUM));
-                if is_doubtful && self.has_proven(at + 1, at + len) {
+                if is_doubtful && (self.has_proven(at + 1, at + len) || self.swallows(header, at, len)) {
                     return Step::Lost(NoLength::Illegal);
                 }
                 // A message that cannot be checked, or whose checksum is wrong, must be followed by a legal one.
@@ -201,6 +201,12 @@ impl<'a> Stream<'a> {
             }
             Err(reason) => Step::Lost(reason),
         }
+    }
+
+    /// Whether a message without checksum contains messages that follow each other, and ends within one: its length is damaged.
+    fn swallows(&self, header: Header, at: usize, len: usize) -> bool {
+        let ends_well = || self.from(at + len).is_empty() || self.is_anchor(at + len);
+        !header.has(Header::CHECKSUM) && !ends_well() && self.find_anchor(at + 1, at + len).is_some()
     }
 
     /// Whether legal messages, or the end of the input, follow at a place. `is_strict`: they must be whole, and their checksums must fit.

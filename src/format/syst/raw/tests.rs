@@ -202,3 +202,20 @@ fn long_messages_without_contradiction_are_messages() {
     let second = long.len() + proven().len();
     assert_eq!(messages(&bytes), [0, long.len(), second, second + long.len()]);
 }
+
+/// The bytes of a payload may look like messages if what follows it are messages. A damaged length ends anywhere.
+#[test]
+fn a_damaged_length_swallows_no_messages_without_checksums() {
+    let text = || [&header(2, 1, Header::LENGTH)[..], &[6, 0], b"hello\0"].concat();
+    let good = text().repeat(200);
+    let catalogs = Collateral::default();
+    for (len, expected) in [(1000, Step::Lost(super::delimit::NoLength::Illegal)), (1200, Step::Message(1206))] {
+        let bytes = [long(0, len), good.clone()].concat();
+        assert_eq!(Stream::new(&bytes, 0, &catalogs, None).step(0), expected, "{len} bytes");
+    }
+    // The message before the end of the input, and one whose payload is no message.
+    let bytes = [long(0, 2400), good].concat();
+    assert_eq!(Stream::new(&bytes, 0, &catalogs, None).step(0), Step::Message(2406));
+    let bytes = [long(0, 999), vec![0x55; 1000], text().repeat(9)].concat();
+    assert_eq!(Stream::new(&bytes, 0, &catalogs, None).step(0), Step::Message(1005));
+}

@@ -4,9 +4,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{
-    CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, Object, ObjectId, ObjectKind, Task, TaskId, TaskKind,
-};
+use crate::model::{CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, Object, ObjectId, ObjectKind, Task, TaskId};
 
 use super::names::{Fact, Names, Subject};
 
@@ -30,10 +28,6 @@ impl NameScope<'_> {
             Some(Fact::Address(address)) => *address,
             _ => 0,
         }
-    }
-
-    fn is_recorded(&self, subject: Subject) -> bool {
-        self.names.fact(subject, self.input, self.starts).is_some()
     }
 }
 
@@ -125,15 +119,10 @@ impl Ids {
     /// A new task with an id that may have been used by a deleted one.
     #[cold]
     pub fn new_task(&mut self, id: u32, scope: &NameScope<'_>, entities: &mut Entities) -> Option<TaskId> {
-        let kind = match () {
-            () if scope.is_recorded(Subject::IdleTask(id)) => TaskKind::Idle,
-            () if scope.is_recorded(Subject::TimerTask(id)) => TaskKind::TimerService,
-            () => TaskKind::Normal,
-        };
         let task = Task {
             number: id,
             name: scope.name(Subject::Task(id)),
-            kind,
+            kind: scope.names.task_kind(id, scope.input, scope.starts),
             session: scope.session,
             readiness_is_unrecorded: scope.names.unrecorded.readiness,
         };

@@ -3,25 +3,30 @@
 //! Metadata is valid for its whole session, also for events before it. After a reset another firmware may run, with other names for the
 //! same ids: a session uses the first fact after its start, else the last one before it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Ledger, ObjectKind, Rate, TextRef};
+use crate::model::{Ledger, ObjectKind, Rate, TaskKind, TextRef};
 
 use super::super::record::{QueueKind, Record, SyncFields};
 use super::super::scan::{ScanFacts, Unrecorded};
-use super::{losses, sync_check};
+use super::{CORES_LIMIT, losses, sync_check};
 
 /// The subject of a metadata record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     Resolution,
     AddressBase,
-    Isr { core: u32, isr: u32 },
+    Isr {
+        core: u32,
+        isr: u32,
+    },
     EventMarker(u32),
     ValueMarker(u32),
     Task(u32),
+    /// The idle task of a core, and the timer service of the kernel that runs there.
     IdleTask(u32),
     TimerTask(u32),
     Queue(u32),
@@ -29,8 +34,14 @@ pub enum Subject {
     Stream(u32),
     EventGroup(u32),
     Timer(u32),
-    TaskEventMarker { task: u32, marker: u32 },
-    TaskValueMarker { task: u32, marker: u32 },
+    TaskEventMarker {
+        task: u32,
+        marker: u32,
+    },
+    TaskValueMarker {
+        task: u32,
+        marker: u32,
+    },
 }
 
 /// The fact in a metadata record.
@@ -40,7 +51,7 @@ pub enum Fact {
     Rate(Rate),
     Address(u64),
     Kind(ObjectKind),
-    True,
+    Task(u32),
 }
 
 impl Fact {
@@ -65,6 +76,8 @@ pub struct Names {
     /// By input and subject: the facts in file order.
     inputs: Vec<FxHashMap<Subject, Vec<Known>>>,
     are_separate: bool,
+    /// The cores whose idle task or timer service is recorded.
+    cores: BTreeSet<u32>,
     /// The events that are not recorded.
     pub unrecorded: Unrecorded,
 }
@@ -72,7 +85,7 @@ pub struct Names {
 impl Names {
     /// Without metadata. `are_separate`: the inputs were recorded by different programs, whose ids are not related.
     pub fn new(are_separate: bool, unrecorded: Unrecorded) -> Names {
-        Names { inputs: Vec::new(), are_separate, unrecorded }
+        Names { are_separate, unrecorded, ..Names::default() }
     }
 
     /// Adds the metadata of the next input. `core` is the core of everything before the first `core_id`.
@@ -115,8 +128,8 @@ impl Names {
                 Record::EvtmarkerName { evtmarker_id, name: text } => (Subject::EventMarker(evtmarker_id), name(text)),
                 Record::ValmarkerName { valmarker_id, name: text } => (Subject::ValueMarker(valmarker_id), name(text)),
                 Record::TaskName { task_id, name: text } => (Subject::Task(task_id), name(text)),
-                Record::TaskIsIdleTask { task_id, .. } => (Subject::IdleTask(task_id), Fact::True),
-                Record::TaskIsTimerTask { task_id } => (Subject::TimerTask(task_id), Fact::True),
+                Record::TaskIsIdleTask { task_id, core_id } => (Subject::IdleTask(core_id), Fact::Task(task_id)),
+                Record::TaskIsTimerTask { task_id } => (Subject::TimerTask(entry.core.unwrap_or(core)), Fact::Task(task_id)),
                 Record::QueueName { queue_id, name: text } => (Subject::Queue(queue_id), name(text)),
                 Record::QueueKind { queue_id, kind } => (Subject::QueueKind(queue_id), Fact::Kind(kind_of(kind))),
                 Record::TaskEvtmarkerName { evtmarker_id: marker, task_id: task, name: text } => {
@@ -127,6 +140,11 @@ impl Names {
                 }
                 _ => continue,
             };
+            if let Subject::IdleTask(core) | Subject::TimerTask(core) = subject
+                && core < CORES_LIMIT
+            {
+                self.cores.insert(core);
+            }
             let facts = known.entry(subject).or_default();
             let last_offset = facts.last().map_or(0, |last| last.last_offset).max(entry.last_offset);
             facts.push(Known { offset: entry.offset, last_offset, fact });
@@ -150,6 +168,16 @@ impl Names {
             let first = facts.partition_point(|known| known.last_offset < start);
             facts.get(first).or(facts.last()).map(|known| &known.fact)
         })
+    }
+
+    /// What kind of task an id is of.
+    pub fn task_kind(&self, id: u32, own: usize, starts: &[u64]) -> TaskKind {
+        let is = |subject| matches!(self.fact(subject, own, starts), Some(Fact::Task(task)) if *task == id);
+        match () {
+            () if self.cores.iter().any(|&core| is(Subject::IdleTask(core))) => TaskKind::Idle,
+            () if self.cores.iter().any(|&core| is(Subject::TimerTask(core))) => TaskKind::TimerService,
+            () => TaskKind::Normal,
+        }
     }
 
     /// The name of `subject`.
@@ -202,5 +230,22 @@ mod tests {
             let named: Vec<_> = starts.iter().filter_map(|&start| names.name(Subject::Task(1), 0, &[start])).collect();
             assert_eq!(named, ["pump", "pump", "valve", "valve"].map(Arc::from), "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn an_idle_task_is_that_of_its_session() {
+        let mut input = Vec::new();
+        let mut starts = Vec::new();
+        for task_id in [6, 7, 6] {
+            starts.push(input.len() as u64);
+            encode(&Record::TaskIsIdleTask::<&[u8]> { task_id, core_id: 0 }, &mut input);
+            encode(&Record::TaskIsTimerTask::<&[u8]> { task_id: task_id + 2 }, &mut input);
+        }
+        let mut names = Names::new(false, Unrecorded::default());
+        names.add_input(&ScanFacts::scan(&input, 0..input.len()), 0, &mut Ledger::default());
+        let kinds = |id| -> Vec<TaskKind> { starts.iter().map(|&start| names.task_kind(id, 0, &[start])).collect() };
+        assert_eq!(kinds(6), [TaskKind::Idle, TaskKind::Normal, TaskKind::Idle]);
+        assert_eq!(kinds(7), [TaskKind::Normal, TaskKind::Idle, TaskKind::Normal]);
+        assert_eq!(kinds(9), [TaskKind::Normal, TaskKind::TimerService, TaskKind::Normal]);
     }
 }

@@ -223,6 +223,7 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
     let direction = if timer.is_down { "down" } else { "up" };
     let source = match options.is_down {
         Some(_) => "given by an option".to_owned(),
+        None if timer.pairs == 0 => "assumed: no neighbours of the same tick differ".to_owned(),
         None => format!("inferred: {} of {} neighbours of the same tick agree", timer.agreeing, timer.pairs),
     };
     facts.details.push(detail("timer direction", direction.to_owned(), &source));
