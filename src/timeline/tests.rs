@@ -274,3 +274,22 @@ fn a_ready_task_does_not_stay_ready_when_it_is_suspended_or_deleted_or_at_a_loss
     assert_eq!(start(&[(30, ready), (30, suspended), (32, again)]), [(31, PrevState::Suspended)]);
     assert_eq!(start(&[(30, ready), (30, suspended), (30, resumed)]), []);
 }
+
+#[test]
+fn more_instants_at_one_time_than_the_viewer_nests_are_at_the_next_nanoseconds() {
+    let settings = Settings { raw_events: true, ..of_cores(1).settings };
+    let mut timeline = Timeline::new(settings);
+    let value = |time| Event {
+        time: Nanos(time),
+        core: CoreId(0),
+        kind: EventKind::SpanBegin { lane: LaneId(0), label: Label::NONE, args: Args::NONE },
+    };
+    let events = (0..1200).map(|_| value(7)).chain([value(8), value(20)]).collect();
+    timeline.consume(&EventBatch { events, ..EventBatch::default() }, &entities(1));
+    timeline.finish();
+    let mut counts = std::collections::BTreeMap::<u64, usize>::new();
+    for op in timeline.take_blocks().iter().flat_map(|block| &block.ops).filter(|op| op.kind == OpKind::Instant) {
+        *counts.entry(op.time_ns).or_default() += 1;
+    }
+    assert_eq!(counts.into_iter().collect::<Vec<_>>(), [(7, 500), (8, 500), (9, 201), (20, 1)]);
+}
