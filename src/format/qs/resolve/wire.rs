@@ -199,7 +199,7 @@ impl WireState {
         let jumps = following.jumps.iter().copied();
         let jump = seq.wrapping_sub(expected);
         self.evidence.sequence_breaks |= jump != 0;
-        let weighed = self.excess.weigh(jump, place, jumps, following.goes_back);
+        let weighed = self.excess.weigh(jump, place, jumps, following.goes_back, false);
         self.excess.pass(weighed, place);
         let mut missing = u64::from(weighed.missing);
         if following.may_be_reset {
