@@ -355,7 +355,7 @@ impl WireState {
         // The next stamp may be in a later part.
         let taken = taken.or_else(|| {
             let mut ahead = frames_ahead(self.session, records, number, end, later);
-            let (_, next) = ahead.find(is_timed).filter(|_| evidence.bits() == 0)?;
+            let (_, next) = ahead.find(is_timed)?;
             self.clock.step(stored.time, next.time)
         });
         let stamp_of = |base: u64, stored: &Stored, coarse: u64, evidence: ResetEvidence| Stamp {
