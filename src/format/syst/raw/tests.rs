@@ -1,7 +1,7 @@
 //! Hostile input does not take long, and damage does not swallow messages.
 
-use super::count;
 use super::delimit::{PAYLOAD_LIMIT, Step, Stream};
+use super::{count, probe};
 use crate::format::syst::collateral::Collateral;
 use crate::format::syst::record::Header;
 
@@ -201,4 +201,12 @@ fn long_messages_without_contradiction_are_messages() {
     let bytes = [long.clone(), proven(), long.clone(), long.clone()].concat();
     let second = long.len() + proven().len();
     assert_eq!(messages(&bytes), [0, long.len(), second, second + long.len()]);
+}
+
+/// Bytes of another kind in which headers happen to be legal: two messages by their lengths, which cover all of them.
+#[test]
+fn two_long_messages_without_a_checksum_are_no_evidence() {
+    let message = |len: u16| [long(0, len), vec![b'x'; usize::from(len)]].concat();
+    assert!(probe(&[message(100), message(60)].concat(), true).is_some());
+    assert!(probe(&[message(9000), message(6000)].concat(), true).is_none());
 }
