@@ -339,7 +339,7 @@ impl Clock {
         let since = |packet: &Packet| u64::try_from(self.difference(packet.tick, before.tick)).unwrap_or(0);
         // One packet may be damaged.
         let passed = hooks().take(NEXT).map(since).min().unwrap_or(0);
-        let (count, span) = (hooks().count() as u64, hooks().last().map_or(0, since).saturating_sub(passed));
+        let (count, span) = (hooks().count() as u64, hooks().next_back().map_or(0, since).saturating_sub(passed));
         passed >= 2 && count >= NEXT as u64 && passed * count * 2 >= span * 255
     }
 
