@@ -10,7 +10,8 @@ use traceconv::model::Source;
 use traceconv::perfetto::{AttributeValue, Encoder, encode_block, epilogue, prelude};
 use traceconv::track as ops;
 use traceconv::track::{
-    AnnotationValue, Block, Flow, Grade, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, Unit, WakingRow,
+    AnnotationValue, Block, Flow, Grade, NameRef, Op, OpKind, PrevState, SchedRows, StateRow, SwitchRow, Track, TrackId, Unit,
+    WakingRow,
 };
 
 /// Tracks of slices: usual ones, one beyond the range of the writer's tables, and one of the largest uuid.
@@ -284,6 +285,9 @@ impl Scene {
             rows.switches.push(SwitchRow { time_ns: ts, prev_state, next_tid: tid, next_prio: 100, next_comm: comm });
             let switch = Switch { ts, prev_state: number, next_tid: tid, next_prio: 100, next_comm: comm_text };
             self.expected.sched.entry(u32::from(core)).or_default().push(switch);
+        } else if step.flow % 4 == 3 {
+            rows.states.push(StateRow { time_ns: ts, tid, state: PrevState::Suspended });
+            self.expected.states.entry(tid).or_default().push((ts, 6));
         } else {
             let from_isr = step.flow.is_multiple_of(2);
             rows.wakings.push(WakingRow { time_ns: ts, tid, prio: -1, target_core: 2, from_isr, comm });
@@ -327,6 +331,7 @@ fn assert_same(found: &Trace, expected: &Trace) {
     assert_eq!(found.float_counters, expected.float_counters);
     assert_eq!(found.sched, expected.sched);
     assert_eq!(found.wakings, expected.wakings);
+    assert_eq!(found.states, expected.states);
     assert_eq!(found.logs, expected.logs);
 }
 

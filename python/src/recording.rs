@@ -302,7 +302,7 @@ impl Identified {
                         report.format = Some(recognised.detected.format.name());
                         report.detected_because = Some(recognised.detected.because.clone());
                         reports.push(report);
-                        let notes = notes.clone().filter(|_| is_one && !is_misplaced);
+                        let notes = notes.clone().filter(|_| is_one && !is_misplaced).or(recognised.input.notes());
                         found.push(One { recognised, notes });
                     }
                 }

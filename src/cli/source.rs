@@ -45,7 +45,7 @@ impl Opened {
                         let notes = notes_beside(name, &recognised.input).filter(|_| is_one);
                         // The notes' places are those of the whole stream.
                         let is_misplaced = notes.is_some() && reading.swo_port.is_some();
-                        let recorder = notes.filter(|_| !is_misplaced);
+                        let recorder = notes.filter(|_| !is_misplaced).or(recognised.input.notes());
                         let opened = Opened { recorder, ..Opened::from(recognised) };
                         let mut report = InputReport { core: opened.options.core, ..Opened::unopened(name) };
                         opened.enter(&mut report);

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use super::table::Cell;
 use crate::model::TextRef;
 use crate::track::{
-    Annotation, AnnotationValue, Block, Flow, NameKind, NameRef, Op, OpKind, PrevState, SchedRows, SourcePlace, Track, TrackId,
-    TrackKind, Unit,
+    Annotation, AnnotationValue, Block, Flow, NameKind, NameRef, Op, OpKind, PrevState, SchedRows, SourcePlace, StateRow, Track,
+    TrackId, TrackKind, Unit,
 };
 
 /// The group whose tracks have every event as an instant: one track for each core.
@@ -276,6 +276,8 @@ struct Scheduling {
     /// By core: the thread that runs.
     running: BTreeMap<u16, i32>,
     threads: BTreeMap<i32, State>,
+    /// The states that are neither of a switch nor of a waking, by thread: they come before the thread's next row.
+    changes: BTreeMap<i32, VecDeque<StateRow>>,
 }
 
 struct Row {
@@ -306,6 +308,12 @@ impl Scheduling {
         let wakings = rows.wakings.iter().map(|row| Row { time_ns: row.time_ns, tid: row.tid, task: task(row.comm), left: None });
         let mut all: Vec<Row> = switches.chain(wakings).collect();
         all.sort_by_key(|row| row.time_ns);
+        for row in &rows.states {
+            self.changes.entry(row.tid).or_default().push_back(*row);
+        }
+        if all.is_empty() {
+            return;
+        }
         self.held += all.len();
         self.waiting.entry(rows.core).or_default().extend(all);
     }
@@ -337,15 +345,8 @@ impl Scheduling {
         if before == tid {
             return;
         }
-        let name = match left {
-            PrevState::Ready => "ready",
-            PrevState::Waiting => "waiting",
-            PrevState::Suspended => "suspended",
-            PrevState::Deleted => "deleted",
-        };
-        if let Some(state) = self.threads.get(&before).filter(|state| state.core == Some(core)) {
-            let state = State { task: state.task.clone(), since_ns: time_ns, name, core: None };
-            self.enter(before, state, to);
+        if self.threads.get(&before).is_some_and(|state| state.core == Some(core)) {
+            self.stop(before, left, time_ns, to);
         }
         self.enter(tid, State { task, since_ns: time_ns, name: "running", core: Some(core) }, to);
     }
@@ -356,12 +357,39 @@ impl Scheduling {
             return;
         }
         let end_ns = state.since_ns;
+        self.change(tid, end_ns, to);
         if let Some(before) = self.threads.insert(tid, state) {
             before.pass_on(tid, Some(end_ns), to);
         }
     }
 
-    fn finish(self, to: &mut dyn Receive) {
+    /// A thread that has a state enters one in which it does not run.
+    fn stop(&mut self, tid: i32, left: PrevState, since_ns: u64, to: &mut dyn Receive) {
+        let Some(before) = self.threads.remove(&tid).filter(|_| tid != 0) else { return };
+        let name = match left {
+            PrevState::Ready => Some("ready"),
+            PrevState::Waiting => Some("waiting"),
+            PrevState::Suspended => Some("suspended"),
+            PrevState::Deleted => Some("deleted"),
+            PrevState::Unknown => None,
+        };
+        before.pass_on(tid, Some(since_ns), to);
+        if let Some(name) = name {
+            self.threads.insert(tid, State { task: before.task, since_ns, name, core: None });
+        }
+    }
+
+    /// Passes on the changes of a thread's state before a time.
+    fn change(&mut self, tid: i32, until_ns: u64, to: &mut dyn Receive) {
+        while let Some(row) = self.changes.get_mut(&tid).and_then(|rows| rows.pop_front_if(|row| row.time_ns < until_ns)) {
+            self.stop(tid, row.state, row.time_ns, to);
+        }
+    }
+
+    fn finish(mut self, to: &mut dyn Receive) {
+        for tid in self.changes.keys().copied().collect::<Vec<i32>>() {
+            self.change(tid, u64::MAX, to);
+        }
         self.threads.iter().for_each(|(tid, state)| state.pass_on(*tid, None, to));
     }
 }

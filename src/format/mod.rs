@@ -86,8 +86,8 @@ pub trait Format: Sync {
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError>;
 
     /// Passes the bytes of a channel of a recording, piece by piece, to `out`: of a stream of its own that a recording of this format
-    /// carries. Gives the number of losses in the recording; `None`: this format has no channels.
-    fn channel(&self, _bytes: &[u8], _number: u16, _out: &mut dyn FnMut(&[u8])) -> Option<u64> {
+    /// carries. Gives the losses in the recording: by their place among the bytes of the channel, how many; `None`: this format has no channels.
+    fn channel(&self, _bytes: &[u8], _number: u16, _out: &mut dyn FnMut(&[u8])) -> Option<Vec<(u64, u64)>> {
         None
     }
 

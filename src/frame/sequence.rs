@@ -2,7 +2,7 @@
 //!
 //! A number that is not the next one means that packets are missing, unless the packets that follow contradict it. Then the number is
 //! damaged, or its packet was moved, repeated, or made up by damage, and nothing is missing there. A number that comes twice counts nothing,
-//! although 255 packets may be missing.
+//! unless as much time passed before it as 255 packets take.
 
 /// A damaged number, or a packet that is not one, does not reach further than this number of packets.
 const NEAR: usize = 4;
@@ -38,8 +38,9 @@ impl Break {
 
 impl Excess {
     /// Weighs a break at a place. `jump`: how many numbers were skipped, modulo 256; `following`: the same for the packets that follow, 0
-    /// for each that follows the one before it. `is_disordered`: pieces near here may have been moved, as the times show.
-    pub fn weigh(self, jump: u8, place: u64, following: impl Iterator<Item = u8>, is_disordered: bool) -> Break {
+    /// for each that follows the one before it. `is_disordered`: pieces near here may have been moved, as the times show. `is_long`: so much
+    /// time passed that 255 packets may be missing.
+    pub fn weigh(self, jump: u8, place: u64, following: impl Iterator<Item = u8>, is_disordered: bool, is_long: bool) -> Break {
         let distance = self.since.map(|since| place.saturating_sub(since));
         let holds = distance.is_some_and(|distance| distance <= LOOKAHEAD as u64);
         let jump = jump.wrapping_add(if holds { self.numbers } else { 0 });
@@ -49,7 +50,7 @@ impl Excess {
         {
             return Break { missing: 0, excess: 0, is_disordered };
         }
-        let (mut now, mut missing) = (jump, if jump == u8::MAX { 0 } else { jump });
+        let (mut now, mut missing) = (jump, if jump == u8::MAX && !is_long { 0 } else { jump });
         for (after, step) in (1..=if is_disordered { LOOKAHEAD } else { NEAR }).zip(following) {
             now = now.wrapping_add(step);
             missing = if now != jump && is_surplus(now, after) { 0 } else { missing.min(now) };
@@ -82,7 +83,7 @@ mod tests {
         let mut excess = Excess::default();
         let mut sum = 0;
         for (place, &jump) in jumps.iter().enumerate().filter(|jump| *jump.1 != 0) {
-            let weighed = excess.weigh(jump, place as u64, jumps[place + 1..].iter().copied(), is_disordered);
+            let weighed = excess.weigh(jump, place as u64, jumps[place + 1..].iter().copied(), is_disordered, false);
             excess.pass(weighed, place as u64);
             sum += u64::from(weighed.missing);
         }
@@ -100,6 +101,17 @@ mod tests {
             numbers.drain(700..700 + gap);
             assert_eq!(missing(&numbers, false), gap as u64);
         }
+    }
+
+    #[test]
+    fn a_number_that_comes_again_is_a_gap_of_255_if_that_takes_the_time() {
+        let weigh =
+            |following: [u8; 4], is_long| Excess::default().weigh(255, 700, following.into_iter(), false, is_long).missing;
+        assert_eq!(weigh([0; 4], true), 255);
+        assert_eq!(weigh([0; 4], false), 0);
+        // The number is damaged, or its packet comes from elsewhere.
+        assert_eq!(weigh([1, 0, 0, 0], true), 0);
+        assert_eq!(weigh([3, 254, 0, 0], true), 0);
     }
 
     #[test]

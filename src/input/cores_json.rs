@@ -43,7 +43,8 @@ impl CoresJson {
             let damage = text::decode_hex(&Bytes::from(hex.into_bytes()), &mut spool)?;
             let layers = [input.layers(), &[Layer::Hex]].concat();
             let damages = input.damages.iter().cloned().chain(damage).collect();
-            cores.push((core_id, Input { bytes: spool.finish()?, layers, file_bytes: input.file_bytes, damages, part: None }));
+            let (bytes, file_bytes) = (spool.finish()?, input.file_bytes);
+            cores.push((core_id, Input { bytes, layers, file_bytes, damages, part: None, notes: Vec::new() }));
         }
         Ok(Some(CoresJson { cores }).filter(|json| !json.cores.is_empty()))
     }

@@ -59,7 +59,9 @@ impl Input {
         damages.extend(before.map(|margin| damage(margin, "before", 0)));
         damages.extend(after.map(|margin| damage(margin, "after", recording.len())));
         let (layers, file_bytes) = (self.layers.clone(), self.file_bytes);
-        Ok(Some(Input { bytes: spool.finish()?, layers, file_bytes, damages, part: None }))
+        let mut notes = self.notes.clone();
+        notes.iter_mut().for_each(|note| note.offset = note.offset.saturating_sub(start));
+        Ok(Some(Input { bytes: spool.finish()?, layers, file_bytes, damages, part: None, notes }))
     }
 }
 

@@ -132,7 +132,14 @@ impl Input {
             detail: format!("{} (at byte {} of the memory image)", damage.what, damage.image_offset),
         });
         let damages = self.damages.iter().cloned().chain(damages).collect();
-        Ok(Input { bytes, layers: self.layers.clone(), file_bytes: self.file_bytes, damages, part: Some(part) })
+        Ok(Input {
+            bytes,
+            layers: self.layers.clone(),
+            file_bytes: self.file_bytes,
+            damages,
+            part: Some(part),
+            notes: Vec::new(),
+        })
     }
 
     /// Where in a memory image this recording was, if it was in one.

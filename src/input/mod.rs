@@ -44,7 +44,7 @@ pub use recognise::{RecogniseError, Recognised};
 pub use signature::Signature;
 
 use crate::format::{FORMATS, SAMPLE_BYTES};
-use crate::model::losses;
+use crate::model::{RecorderNote, RecorderNotes, losses};
 use spool::Spool;
 
 /// How many layers are taken off one input. More is no recording but an attack or a mistake.
@@ -113,6 +113,7 @@ pub struct Input {
     file_bytes: u64,
     damages: Vec<Damage>,
     part: Option<memory::Part>,
+    notes: Vec<RecorderNote>,
 }
 
 impl Input {
@@ -187,7 +188,7 @@ impl Input {
             }
             damages.extend(unwrapped.damage);
         }
-        Ok(Input { bytes, layers, file_bytes, damages, part: None })
+        Ok(Input { bytes, layers, file_bytes, damages, part: None, notes: Vec::new() })
     }
 
     /// The bytes of a channel of this recording, as an input of their own: what software wrote to a stimulus port of an ITM.
@@ -213,23 +214,36 @@ impl Input {
             }
         }
         failed?;
-        let Some(count) = lost else { return Err(InputError::NoChannels) };
+        let Some(lost) = lost else { return Err(InputError::NoChannels) };
         let bytes = spool.finish()?;
         if bytes.is_empty() {
             return Err(InputError::EmptyChannel(number));
         }
         let mut damages = self.damages;
         damages.iter_mut().for_each(|damage| damage.offset = bytes.len() as u64);
-        if count > 0 {
+        let count = lost.iter().map(|(_, count)| count).sum();
+        if let Some(&(offset, _)) = lost.first() {
             damages.push(Damage {
                 kind: losses::DROPPED_BY_TARGET,
-                offset: 0,
+                offset,
                 count,
-                at_least_lost: count,
+                // They may all have been packets of others.
+                at_least_lost: 0,
                 detail: format!("in the stream around the channel, packets are missing {count} times"),
             });
         }
-        Ok(Input { bytes, layers: self.layers, file_bytes: self.file_bytes, damages, part: None })
+        // The cases are counted with the damage.
+        let note = |&(offset, _): &(u64, u64)| RecorderNote { count: 0, ..RecorderNote::new(losses::DROPPED_BY_TARGET, offset) };
+        let notes = lost.iter().map(note).collect();
+        Ok(Input { bytes, layers: self.layers, file_bytes: self.file_bytes, damages, part: None, notes })
+    }
+
+    /// Where data are missing in the stream around these bytes, if it is a channel: notes to be drawn. They are counted with the damage.
+    #[must_use]
+    pub fn notes(&self) -> Option<RecorderNotes> {
+        let line = |note: &RecorderNote| format!("{{\"note\":\"{}\",\"offset\":{}}}\n", note.kind.code, note.offset);
+        let text = self.notes.iter().map(line).collect::<String>().into_bytes();
+        (!self.notes.is_empty()).then(|| RecorderNotes { text, notes: self.notes.clone(), ..RecorderNotes::default() })
     }
 
     /// The bytes for the decoder.

@@ -139,7 +139,8 @@ impl Input {
                 let detail = format!("the file ends before the recording of core {core}");
                 damages.push(Damage { kind: losses::TRUNCATED_FRAME, offset, count: 1, at_least_lost: 1, detail });
             }
-            Ok((core, Input { bytes, layers: self.layers.clone(), file_bytes: self.file_bytes, damages, part: None }))
+            let (layers, file_bytes) = (self.layers.clone(), self.file_bytes);
+            Ok((core, Input { bytes, layers, file_bytes, damages, part: None, notes: Vec::new() }))
         };
         let inputs = cores.into_iter().enumerate().map(input).collect();
         if self.was_cut_short() { Err(InputError::CutShort) } else { inputs }

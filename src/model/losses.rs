@@ -168,7 +168,7 @@ losses! {
         Repair TIME_HELD "time_held": "a time stamp is earlier than the one before it; the earlier time was held", TIMES;
         Repair TIME_OUTLIER "time_outlier": "a time stamp contradicts its neighbours and was replaced", LINK;
         Repair RATE_OUTLIER "rate_outlier": "a recorded frequency, or scheme of time stamps, contradicts those before and after it and was not used", LINK;
-        Repair TIME_OVERFLOW "time_overflow": "a time is beyond what a trace can hold and was held", LINK;
+        Loss TIME_OVERFLOW "time_overflow": "a time is beyond what a trace can hold: that of the event is lost, and it has the one before", LINK;
         Repair TIME_AMBIGUOUS "time_ambiguous": "a break in the time stamps has two explanations that are nearly as likely; one was taken",
             "Give what is known: the rate of the clock, or a recording without damage.";
         Repair TIME_UNCERTAIN "time_uncertain": "an event follows lost frames: it has the earliest time that it can have, up to the next sync",

@@ -1,7 +1,9 @@
 //! Scheduling rows → `FtraceEventBundle.compact_sched`: columns, packed, one bundle per core.
 //!
-//! The viewer draws its CPU tracks and thread states, and finds wakers, from these alone. The rows need no order relative to the
-//! events, and the packet needs no timestamp.
+//! The viewer draws its CPU tracks and thread states, and finds wakers, from these. The rows need no order relative to the
+//! events, and the packet needs no timestamp. A waking changes only the state of a thread that is not ready, so the end of readiness
+//! without a switch is a `GenericKernelTaskStateEvent`: the viewer takes those that are not running for the thread's state alone.
+//! Of equal times, it takes them before the rows.
 
 use prost::encoding::encoded_len_varint;
 
@@ -17,6 +19,15 @@ const CPU: u32 = 1;
 const COMPACT_SCHED: u32 = 4;
 /// `CompactSched.intern_table`: the thread names, referred to by index.
 const INTERN_TABLE: u32 = 5;
+
+/// `TracePacket.timestamp`.
+const TIMESTAMP: u32 = 8;
+/// `TracePacket.generic_kernel_task_state_event`.
+const TASK_STATE: u32 = 117;
+/// `GenericKernelTaskStateEvent.tid`.
+const TID: u32 = 3;
+/// `GenericKernelTaskStateEvent.state`.
+const STATE: u32 = 4;
 
 /// The columns of context switches.
 mod switch {
@@ -59,8 +70,18 @@ struct BundleNames {
 }
 
 impl SchedEncoder {
-    /// Appends a packet with the rows of one core, if there are any.
+    /// Appends the packets with the rows of one core, if there are any.
     pub(super) fn append(&mut self, block: &Block, rows: &SchedRows, out: &mut Vec<u8>) {
+        for row in &rows.states {
+            let state = &mut self.columns;
+            state.clear();
+            put_varint(state, CPU, u64::from(rows.core));
+            put_varint(state, TID, sign_extended(row.tid));
+            put_varint(state, STATE, task_state_number(row.state));
+            put_length(out, TRACE_PACKET, 1 + encoded_len_varint(row.time_ns) + bytes_field_len(TASK_STATE, state.len()));
+            put_varint(out, TIMESTAMP, row.time_ns);
+            put_bytes(out, TASK_STATE, state);
+        }
         if rows.switches.is_empty() && rows.wakings.is_empty() {
             return;
         }
@@ -138,9 +159,19 @@ impl BundleNames {
 fn prev_state_number(state: PrevState) -> u64 {
     match state {
         PrevState::Ready => 0,
-        PrevState::Waiting => 1,
+        PrevState::Waiting | PrevState::Unknown => 1,
         PrevState::Suspended => 4,
         PrevState::Deleted => 16,
+    }
+}
+
+/// `GenericKernelTaskStateEvent.TaskStateEnum`.
+fn task_state_number(state: PrevState) -> u64 {
+    match state {
+        PrevState::Ready => 2,
+        // Deleted as well: its own number ends the viewer's thread, and some kernels start a deleted task again.
+        PrevState::Waiting | PrevState::Unknown | PrevState::Deleted => 4,
+        PrevState::Suspended => 6,
     }
 }
 
@@ -152,7 +183,7 @@ fn sign_extended(value: i32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::track::{SwitchRow, WakingRow};
+    use crate::track::{StateRow, SwitchRow, WakingRow};
 
     fn block() -> Block {
         Block { names: ["unused", "A", "IDLE"].into_iter().collect(), ..Block::default() }
@@ -173,6 +204,7 @@ mod tests {
                 switch(305, PrevState::Suspended, 7, 1),
             ],
             wakings: vec![WakingRow { time_ns: 300, tid: 7, prio: 101, target_core: 1, from_isr: true, comm: 1 }],
+            states: Vec::new(),
         };
         let mut encoder = SchedEncoder::default();
         let mut out = Vec::new();
@@ -188,6 +220,14 @@ mod tests {
             let expected = [&[0x0a, len + 6, 0x0a, len + 4, 0x08, 0x01, 0x22, len][..], &columns].concat();
             assert_eq!(out, expected);
         }
+    }
+
+    #[test]
+    fn a_state_is_a_packet() {
+        let states = vec![StateRow { time_ns: 300, tid: 7, state: PrevState::Suspended }];
+        let mut out = Vec::new();
+        SchedEncoder::default().append(&block(), &SchedRows { core: 1, states, ..SchedRows::default() }, &mut out);
+        assert_eq!(out, b"\x0a\x0c\x40\xac\x02\xaa\x07\x06\x08\x01\x18\x07\x20\x06");
     }
 
     #[test]

@@ -15,7 +15,7 @@ impl Timeline {
         self.gap_end_ns = time_ns;
         self.close_all(since_ns, self.words.loss);
         for core in 0..self.cores.len() {
-            self.leave_unknown(CoreId(core as u16), since_ns);
+            self.leave_unknown(CoreId(core as u16), PrevState::Unknown, since_ns);
         }
         let track = self.losses_track();
         let name = self.writer.name(note.kind.text);
@@ -56,7 +56,7 @@ impl Timeline {
         self.finish_calls();
         self.close_all(end_ns, self.words.reset);
         for core in 0..self.cores.len() {
-            self.leave_unknown(CoreId(core as u16), end_ns);
+            self.leave_unknown(CoreId(core as u16), PrevState::Unknown, end_ns);
             self.cores[core].untraced_isr_track = None;
             self.cores[core].raw_track = None;
         }
@@ -74,7 +74,9 @@ impl Timeline {
     pub(super) fn core_end(&mut self, core: CoreId, at: &At<'_>) {
         self.close_isrs(core, at.time_ns, self.words.end_of_trace);
         let waits = |task: &TaskId| self.tasks[task.index()].scheduling.is_about_to_wait();
-        let Some(task) = self.cores[core.index()].current.filter(waits) else { return self.leave_unknown(core, at.time_ns) };
+        let Some(task) = self.cores[core.index()].current.filter(waits) else {
+            return self.leave_unknown(core, PrevState::Unknown, at.time_ns);
+        };
         let (prev_state, _) = self.leave(task, at);
         self.core(core).current = None;
         self.switch_to_unknown(core, prev_state, at.time_ns);
@@ -85,6 +87,9 @@ impl Timeline {
         self.finish_calls();
         self.close_all(end_ns, self.words.end_of_trace);
         let next_comm = self.words.idle;
+        for task in 0..self.tasks.len() {
+            self.show_state(TaskId(task as u32), u64::MAX);
+        }
         for core in &mut self.cores {
             if core.current.take().is_some() {
                 let state = Some(PrevState::Ready);

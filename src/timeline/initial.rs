@@ -12,6 +12,7 @@ impl Timeline {
             return;
         }
         self.touch(task);
+        self.show_state(task, at.time_ns);
         self.drawn(task, at);
         match reported {
             ReportedState::Waiting => self.begin_unknown_wait(task, at.time_ns),

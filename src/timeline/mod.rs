@@ -176,6 +176,7 @@ struct CoreState {
     untraced_isr: bool,
     untraced_isr_track: Option<TrackId>,
     raw_track: Option<TrackId>,
+    raw_last: raw_events::RawLast,
     /// The thread of samples without a task: session, process, thread.
     sampled: Option<(u32, i32, i32)>,
 }

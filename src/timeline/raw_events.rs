@@ -5,10 +5,23 @@ use super::layout::{Group, lane_name, object_name, task_name};
 use super::writer::{self, Note, NoteValue};
 use super::{At, Timeline};
 use crate::model::{
-    Args, BitsOp, CoreId, Event, EventBatch, EventKind, HeapOp, Label, ObjectOp, PriorityChange, ReportedState, StreamOp,
+    Args, BitsOp, CoreId, Event, EventBatch, EventKind, HeapOp, Label, Nanos, ObjectOp, PriorityChange, ReportedState, StreamOp,
     TimerOp, WaitReason,
 };
 use crate::track::{OpKind, TrackId, TrackKind};
+
+/// Below the 512 that the viewer nests.
+const INSTANTS_AT_ONCE: u32 = 500;
+
+/// The last instants of a core.
+#[derive(Default)]
+pub struct RawLast {
+    /// The time of the first one that had to be at the same place.
+    begin_ns: u64,
+    /// The time of the last one, and how many have it.
+    time_ns: u64,
+    count: u32,
+}
 
 impl Timeline {
     pub(super) fn raw_event(&mut self, event: &Event, batch: &EventBatch, at: &At<'_>) {
@@ -294,7 +307,21 @@ impl Timeline {
         self.write_args(annotations.batch.args_of(annotations.args), annotations.batch, at);
         let track = self.raw_track(event.core);
         let label = writer::SliceName::Name(self.writer.name(word));
-        self.writer.event_since(start, OpKind::Instant, track, event.time.0, Some(label), None);
+        let time_ns = self.raw_time(event.core, event.time.0);
+        self.writer.event_since(start, OpKind::Instant, track, time_ns, Some(label), None);
+    }
+
+    /// The time of a core's next instant. The viewer nests those of one time, so more than it can nest are at the next nanoseconds.
+    fn raw_time(&mut self, core: CoreId, time_ns: u64) -> u64 {
+        let last = &mut self.core(core).raw_last;
+        match time_ns {
+            _ if time_ns < last.begin_ns => return time_ns,
+            _ if time_ns > last.time_ns => *last = RawLast { begin_ns: time_ns, time_ns, count: 0 },
+            _ if last.count >= INSTANTS_AT_ONCE => (last.time_ns, last.count) = (Nanos(last.time_ns).saturating_add(1).0, 0),
+            _ => {}
+        }
+        last.count += 1;
+        last.time_ns
     }
 
     fn raw_track(&mut self, core: CoreId) -> TrackId {

@@ -4,7 +4,7 @@ use super::sched::{PENDING_ROWS, RowNumber, Switch, Waking};
 use super::writer::{Name, Note, NoteValue, SliceName};
 use super::{At, Timeline};
 use crate::model::{CoreId, ObjectId, PriorityChange, Scheduling, TaskId, TaskKind, TaskStatus, Wait, WaitReason};
-use crate::track::{PrevState, TrackId};
+use crate::track::{PrevState, StateRow, TrackId};
 
 /// Limit of undecided tasks. Beyond it, the oldest one is decided from the available evidence.
 const UNDECIDED_TASKS: usize = 256;
@@ -27,6 +27,10 @@ pub struct TaskState {
     row: Option<(CoreId, RowNumber)>,
     /// While undecided: a task of lower priority ran meanwhile, so this one cannot have been ready.
     outrun: bool,
+    /// The time at which the viewer was last shown that it became ready.
+    woken_ns: u64,
+    /// Its present state, if no switch or waking says so. Written when its next change is known: the viewer allows no two at one time.
+    unshown: Option<(u64, PrevState)>,
     /// In the list of tasks that a gap visits.
     touched: bool,
     priority: Option<u32>,
@@ -90,7 +94,7 @@ impl Timeline {
         }
         if let TaskStatus::Running(other) = scheduling.status() {
             // It moved from another core, and that core's own switch is missing.
-            self.leave_unknown(other, at.time_ns);
+            self.leave_unknown(other, PrevState::Ready, at.time_ns);
         }
         self.touch(task);
         let drawn = self.drawn(task, at);
@@ -140,8 +144,7 @@ impl Timeline {
                 self.undecided.push(task);
                 return (None, Some(task));
             }
-            // The viewer has no unknown state. No slice names the wait.
-            TaskStatus::Unknown => PrevState::Waiting,
+            TaskStatus::Unknown => PrevState::Unknown,
             TaskStatus::Ready | TaskStatus::Running(_) => PrevState::Ready,
         };
         (Some(prev_state), None)
@@ -160,8 +163,11 @@ impl Timeline {
         state.cut_wait = None;
         match before {
             TaskStatus::Undecided => self.decide(task, PrevState::Ready),
-            before if before.is_parked() => self.stop_waiting(task, before, at.time_ns),
-            _ => {}
+            TaskStatus::Ready => {}
+            before => {
+                self.show_state(task, at.time_ns);
+                self.stop_waiting(task, before, at.time_ns);
+            }
         }
         let state = self.core(at.core);
         state.current = Some(task);
@@ -362,6 +368,7 @@ impl Timeline {
     pub(super) fn ready(&mut self, task: TaskId, from_isr: bool, at: &At<'_>) {
         let Some(mut before) = self.tasks[task.index()].scheduling.make_ready() else { return };
         self.touch(task);
+        self.show_state(task, at.time_ns);
         let drawn = self.drawn(task, at);
         if before == TaskStatus::Undecided {
             let left_ns = self.tasks[task.index()].left_ns;
@@ -378,6 +385,7 @@ impl Timeline {
         if waker.rows.started() && !drawn.idle {
             let from_isr = from_isr || waker.untraced_isr || !waker.isr_stack.is_empty();
             waker.rows.wake(Waking { time_ns: at.time_ns, tid: drawn.tid, prio, target_core, from_isr, comm: drawn.comm });
+            self.tasks[task.index()].woken_ns = at.time_ns;
             self.decide_overdue(at.core);
         }
     }
@@ -399,6 +407,7 @@ impl Timeline {
         self.decide(task, PrevState::Ready);
         self.stop_waiting(task, before, at.time_ns);
         self.begin_suspended(task, at.core, at.time_ns);
+        self.change_state(task, PrevState::Suspended, at.time_ns);
     }
 
     pub(super) fn task_created(&mut self, task: TaskId, at: &At<'_>) {
@@ -414,6 +423,7 @@ impl Timeline {
         self.stop_waiting(task, before, at.time_ns);
         self.close_spans_of(task, at.time_ns, self.words.deleted);
         self.touch(task);
+        self.change_state(task, PrevState::Deleted, at.time_ns);
     }
 
     /// An instant in a task's life, with the task that caused it if that is another one.
@@ -458,11 +468,32 @@ impl Timeline {
         self.writer.instant(drawn.thread, at.time_ns, SliceName::Name(verb), &[note], None);
     }
 
-    /// The core's task leaves it, and the next task is unknown.
-    pub(super) fn leave_unknown(&mut self, core: CoreId, time_ns: u64) {
+    /// A task that does not run changes its state without a switch or a waking.
+    fn change_state(&mut self, task: TaskId, state: PrevState, time_ns: u64) {
+        self.show_state(task, time_ns);
+        let own = &mut self.tasks[task.index()];
+        // Never at the time of the last row, which would be taken after it.
+        let since_ns = if own.left_ns.max(own.woken_ns) >= time_ns { time_ns.saturating_add(1) } else { time_ns };
+        own.unshown = Some((since_ns, state));
+    }
+
+    /// Another state follows at `until_ns`: shows the one before, unless it took no time.
+    #[inline]
+    pub(super) fn show_state(&mut self, task: TaskId, until_ns: u64) {
+        let own = &mut self.tasks[task.index()];
+        if let Some((time_ns, state)) = own.unshown.take().filter(|(time_ns, _)| *time_ns < until_ns)
+            && let Some(drawn) = own.drawn.filter(|drawn| !drawn.idle)
+        {
+            let cpu = own.last_core.map_or(0, |core| core.0).saturating_add(self.layout.numbers.first_cpu());
+            self.writer.state(cpu, StateRow { time_ns, tid: drawn.tid, state });
+        }
+    }
+
+    /// The core's task leaves it for a state that is unknown, or `unknown`, and the next task is unknown.
+    pub(super) fn leave_unknown(&mut self, core: CoreId, unknown: PrevState, time_ns: u64) {
         let Some(task) = self.core(core).current.take() else { return };
         let scheduling = &mut self.tasks[task.index()].scheduling;
-        let state = if scheduling.is_about_to_wait() { PrevState::Waiting } else { PrevState::Ready };
+        let state = if scheduling.is_about_to_wait() { PrevState::Waiting } else { unknown };
         scheduling.forget();
         self.switch_to_unknown(core, Some(state), time_ns);
     }
@@ -477,6 +508,14 @@ impl Timeline {
     pub(super) fn forget(&mut self, task: TaskId, time_ns: u64, why: Name) {
         if self.tasks[task.index()].scheduling.status() == TaskStatus::Undecided {
             self.give_up(task);
+        }
+        let state = &mut self.tasks[task.index()];
+        let is_shown = matches!(state.scheduling.status(), TaskStatus::Ready | TaskStatus::Undecided | TaskStatus::Suspended);
+        if is_shown
+            && why != self.words.end_of_trace
+            && (state.last_core.is_some() || state.woken_ns > 0 || state.unshown.is_some())
+        {
+            self.change_state(task, PrevState::Unknown, time_ns);
         }
         let state = &mut self.tasks[task.index()];
         let before = state.scheduling.forget();

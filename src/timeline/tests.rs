@@ -266,3 +266,53 @@ fn a_wait_goes_on_after_a_loss_if_its_end_shows_that() {
     // A core whose next task is not known: it waits all the same.
     assert_eq!(waits(vec![EventKind::SwitchedIn(task), delay, EventKind::CoreEnd, ready]), [(3, 4, false)]);
 }
+
+/// The states of the first task that are neither of a switch nor of a waking, of events at these times.
+fn states(events: &[(u64, EventKind)]) -> Vec<(u64, PrevState)> {
+    let mut timeline = timeline();
+    let events = events.iter().map(|&(time, kind)| Event { time: Nanos(time), core: CoreId(0), kind }).collect();
+    let losses = vec![LossNote { kind: DROPPED_BY_TARGET, offset: 0, bytes: 0, at_least_lost: 1 }];
+    timeline.consume(&EventBatch { events, losses, ..EventBatch::default() }, &entities(2));
+    timeline.finish();
+    let blocks = timeline.take_blocks();
+    let rows = blocks.iter().flat_map(|block| &block.sched).flat_map(|rows| &rows.states);
+    rows.filter(|row| row.tid == 1).map(|row| (row.time_ns, row.state)).collect()
+}
+
+#[test]
+fn a_ready_task_does_not_stay_ready_when_it_is_suspended_or_deleted_or_at_a_loss() {
+    let (task, other) = (TaskId(0), TaskId(1));
+    let start = |rest: &[(u64, EventKind)]| {
+        let start = [(10, EventKind::SwitchedIn(task)), (20, EventKind::SwitchedIn(other))];
+        states(&[&start, rest].concat())
+    };
+    let (suspended, deleted) = (EventKind::Suspended(task), EventKind::TaskDeleted(task));
+    let (resumed, again) = (EventKind::Resumed { task, from_isr: false }, EventKind::SwitchedIn(task));
+    assert_eq!(start(&[(30, suspended), (40, resumed), (50, again)]), [(30, PrevState::Suspended)]);
+    assert_eq!(start(&[(30, deleted), (40, EventKind::SwitchedIn(other))]), [(30, PrevState::Deleted)]);
+    assert_eq!(start(&[(25, EventKind::SwitchedIn(other)), (30, EventKind::Loss(0)), (40, again)]), [(25, PrevState::Unknown)]);
+    // A switch or waking at the same time would be taken after it.
+    assert_eq!(start(&[(30, EventKind::Loss(0)), (40, again)]), [(21, PrevState::Unknown)]);
+    let ready = EventKind::Ready { task, from_isr: false };
+    assert_eq!(start(&[(30, ready), (30, suspended), (32, again)]), [(31, PrevState::Suspended)]);
+    assert_eq!(start(&[(30, ready), (30, suspended), (30, resumed)]), []);
+}
+
+#[test]
+fn more_instants_at_one_time_than_the_viewer_nests_are_at_the_next_nanoseconds() {
+    let settings = Settings { raw_events: true, ..of_cores(1).settings };
+    let mut timeline = Timeline::new(settings);
+    let value = |time| Event {
+        time: Nanos(time),
+        core: CoreId(0),
+        kind: EventKind::SpanBegin { lane: LaneId(0), label: Label::NONE, args: Args::NONE },
+    };
+    let events = (0..1200).map(|_| value(7)).chain([value(8), value(20)]).collect();
+    timeline.consume(&EventBatch { events, ..EventBatch::default() }, &entities(1));
+    timeline.finish();
+    let mut counts = std::collections::BTreeMap::<u64, usize>::new();
+    for op in timeline.take_blocks().iter().flat_map(|block| &block.ops).filter(|op| op.kind == OpKind::Instant) {
+        *counts.entry(op.time_ns).or_default() += 1;
+    }
+    assert_eq!(counts.into_iter().collect::<Vec<_>>(), [(7, 500), (8, 500), (9, 201), (20, 1)]);
+}

@@ -8,8 +8,8 @@ use super::clip::{Clip, Decision};
 use super::numbers::Numbers;
 use crate::model::{CodeId, Function, SampledCode, Source, SourceId, TextArena, TextRef};
 use crate::track::{
-    Annotation, AnnotationValue, Block, Flow, Grade, NameRef, Op, OpKind, SampleRow, SampledStack, SchedRows, Track, TrackId,
-    TrackKind,
+    Annotation, AnnotationValue, Block, Flow, Grade, NameRef, Op, OpKind, SampleRow, SampledStack, SchedRows, StateRow, Track,
+    TrackId, TrackKind,
 };
 
 /// A block is sealed once it has this number of operations. It is part of the output's definition: another number gives other
@@ -475,15 +475,27 @@ impl Writer {
 
     /// Empty scheduling rows of a core, with memory of earlier ones.
     pub fn empty_rows(&mut self, core: u16) -> SchedRows {
-        let SchedRows { mut switches, mut wakings, .. } = self.spare_rows.pop().unwrap_or_default();
+        let SchedRows { mut switches, mut wakings, mut states, .. } = self.spare_rows.pop().unwrap_or_default();
         switches.clear();
         wakings.clear();
-        SchedRows { core, switches, wakings }
+        states.clear();
+        SchedRows { core, switches, wakings, states }
     }
 
     /// Adds scheduling rows to the present block. Their names are indexes into it.
     pub fn sched(&mut self, rows: SchedRows) {
         self.block.sched.push(rows);
+    }
+
+    /// Adds the state of a thread to the present block, unless the time range drops it.
+    #[cold]
+    pub fn state(&mut self, cpu: u16, row: StateRow) {
+        if self.clip.as_ref().is_some_and(|clip| row.time_ns < clip.start_ns() || row.time_ns > clip.end_ns()) {
+            return;
+        }
+        let mut rows = self.empty_rows(cpu);
+        rows.states.push(row);
+        self.sched(rows);
     }
 
     /// Adds a sample of code to the present block, unless the time range drops it.

@@ -319,7 +319,7 @@ pub struct SwitchRow {
     pub next_comm: u32,
 }
 
-/// The state in which a thread leaves its core.
+/// The state of a thread that does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrevState {
     /// Pre-empted, or gave way: still ready ("R").
@@ -330,6 +330,8 @@ pub enum PrevState {
     Suspended,
     /// Deleted ("X").
     Deleted,
+    /// Not known. The viewer has no such state: it is written as "S", which has no colour there.
+    Unknown,
 }
 
 /// A thread made ready by the code that runs on a core.
@@ -349,7 +351,18 @@ pub struct WakingRow {
     pub comm: u32,
 }
 
-/// The scheduling of one core, in order of time.
+/// The state of a thread that does not run changes, and no switch or waking says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateRow {
+    /// When, in nanoseconds.
+    pub time_ns: u64,
+    /// The thread.
+    pub tid: i32,
+    /// Its state from now on.
+    pub state: PrevState,
+}
+
+/// The scheduling of one core, each kind of rows in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct SchedRows {
     /// The core.
@@ -358,6 +371,8 @@ pub struct SchedRows {
     pub switches: Vec<SwitchRow>,
     /// The threads made ready from it.
     pub wakings: Vec<WakingRow>,
+    /// The threads that changed their state otherwise, in any order.
+    pub states: Vec<StateRow>,
 }
 
 /// A sample: the code that a thread was found in.

@@ -50,6 +50,8 @@ pub struct Trace {
     pub sched: BTreeMap<u32, Vec<Switch>>,
     /// Each core's wakings (the core is the waker's), by time.
     pub wakings: BTreeMap<u32, Vec<Waking>>,
+    /// By thread, the changes of its state that are neither of a switch nor of a waking, by time: the number of the state.
+    pub states: BTreeMap<i32, Vec<(u64, i32)>>,
     /// Samples of code, in the order of the file.
     pub samples: Vec<Sample>,
     /// The trace attributes.

@@ -71,6 +71,7 @@ pub(super) fn replay(mut bytes: &[u8]) -> Result<Trace, String> {
         };
         ensure(trace.tracks.values().any(is_it), || format!("a sample of thread {}, which is not described", sample.tid))?;
     }
+    trace.states.values_mut().for_each(|states| states.sort_unstable());
     slices::build(events, &mut trace)?;
     Ok(trace)
 }
@@ -122,6 +123,12 @@ impl Replay {
                 self.trace.samples.push(Sample { ts, cpu: sample.cpu(), pid: thread.0, tid: thread.1, stack, address });
             }
             Some(Data::FtraceEvents(bundle)) => self.sched(bundle)?,
+            Some(Data::GenericKernelTaskStateEvent(event)) => {
+                ensure(no_unknown(event), || "unknown fields in a task's state".into())?;
+                let ts = packet.timestamp.ok_or("a task's state without timestamp")?;
+                let tid = i32::try_from(event.tid()).map_err(|_| "an impossible thread")?;
+                self.trace.states.entry(tid).or_default().push((ts, event.state.map_or(0, |state| state.value())));
+            }
             Some(Data::TraceUuid(uuid)) => {
                 ensure(self.trace.uuid.is_none(), || "a second trace uuid".into())?;
                 self.trace.uuid = Some((uuid.msb().cast_unsigned(), uuid.lsb().cast_unsigned()));

@@ -71,7 +71,7 @@ fn overflows_count_what_was_dropped() {
     assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET), (3, 11 + 1 + 6));
 }
 
-/// A count is not believed if the time before it has no room for the packets that it counts. Then one packet was dropped, at least.
+/// A count is not believed if the time before it has no room for the packets that it counts. Then one packet was dropped, at most.
 #[test]
 fn a_drop_count_needs_time() {
     let capture = generated_with(&GenerateOptions { bytes: 40_000, seed: 3, ..GenerateOptions::default() });
@@ -82,8 +82,12 @@ fn a_drop_count_needs_time() {
             let (mut damaged, mut made_up) = (capture.clone(), Vec::new());
             encode::packet(Reading::Plain, 0, id::OVERFLOW, &numbers(&[114]), delta, &mut made_up);
             damaged.splice(at..at, made_up);
-            let expected = (1, if is_believed { 115 } else { 1 });
-            assert_eq!(lost(&convert(&damaged, Cut::WHOLE), losses::DROPPED_BY_TARGET), expected, "at byte {at}");
+            let lost = lost(&convert(&damaged, Cut::WHOLE), losses::DROPPED_BY_TARGET);
+            match is_believed {
+                true => assert_eq!(lost, (1, 115), "at byte {at}"),
+                // It depends on how soon the next packet follows whether it is an overflow at all.
+                false => assert!([(0, 0), (1, 1)].contains(&lost), "at byte {at}: {lost:?}"),
+            }
         }
     }
 }

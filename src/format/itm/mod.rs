@@ -83,7 +83,7 @@ impl Format for Itm {
         Ok(erase(Scanner::new(inputs.iter().map(InputOptions::read).collect::<Result<_, _>>()?)))
     }
 
-    fn channel(&self, bytes: &[u8], number: u16, out: &mut dyn FnMut(&[u8])) -> Option<u64> {
+    fn channel(&self, bytes: &[u8], number: u16, out: &mut dyn FnMut(&[u8])) -> Option<Vec<(u64, u64)>> {
         Some(ports::bytes_of(bytes, number, out))
     }
 

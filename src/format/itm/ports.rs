@@ -9,6 +9,8 @@ use crate::frame::sync::cut;
 
 /// A stream is read in pieces of this length, in bytes.
 const PIECE_BYTES: usize = 1 << 20;
+/// The limit of places with losses.
+const PLACES_MAX: usize = 1 << 16;
 
 /// The content of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,19 +82,27 @@ impl PortOption {
     }
 }
 
-/// Passes the bytes that were written to a port to `out`, the lowest byte of each write first. Gives the number of overflows and of
-/// damaged pieces of the stream.
-pub fn bytes_of(stream: &[u8], wanted: u16, out: &mut dyn FnMut(&[u8])) -> u64 {
-    let (mut page, mut losses, mut was_damaged) = (0u16, 0, false);
+/// Passes the bytes that were written to a port to `out`, the lowest byte of each write first. Gives the overflows and the damaged pieces of
+/// the stream: after how many of these bytes, and how many. Beyond [`PLACES_MAX`] places, they are counted at the last one.
+pub fn bytes_of(stream: &[u8], wanted: u16, out: &mut dyn FnMut(&[u8])) -> Vec<(u64, u64)> {
+    let (mut page, mut was_damaged, mut passed) = (0u16, false, 0u64);
+    let mut losses: Vec<(u64, u64)> = Vec::new();
     let mut each = |records: &Records| {
         let mut piece = Vec::new();
         for Record { packet, .. } in &records.packets {
-            losses += u64::from(packet.is_err() && !was_damaged || *packet == Ok(Packet::Overflow));
+            if packet.is_err() && !was_damaged || *packet == Ok(Packet::Overflow) {
+                let is_full = losses.len() >= PLACES_MAX;
+                match losses.last_mut().filter(|(place, _)| is_full || *place == passed) {
+                    Some((_, count)) => *count += 1,
+                    None => losses.push((passed, 1)),
+                }
+            }
             was_damaged = packet.is_err();
             match *packet {
                 Ok(Packet::Page { page: next }) => page = u16::from(next),
                 Ok(Packet::Port { port, bytes, value }) if page * 32 + u16::from(port) == wanted => {
                     piece.extend(value.to_le_bytes().iter().take(usize::from(bytes)));
+                    passed += u64::from(bytes);
                 }
                 _ => {}
             }
@@ -129,10 +139,12 @@ mod tests {
         let stream = [0x0B, 1, 2, 3, 4, 0x01, 9, 0x70, 0x18, 0x09, 7, 0x08, 0x0A, 5, 6, 0x04];
         let of = |port| {
             let mut bytes = Vec::new();
-            assert_eq!(bytes_of(&stream, port, &mut |piece| bytes.extend(piece)), 2);
-            bytes
+            let losses = bytes_of(&stream, port, &mut |piece| bytes.extend(piece));
+            (bytes, losses)
         };
-        assert_eq!((of(1), of(0), of(33)), (vec![1, 2, 3, 4, 5, 6], vec![9], vec![7]));
+        assert_eq!(of(1), (vec![1, 2, 3, 4, 5, 6], vec![(4, 1), (6, 1)]));
+        assert_eq!(of(0), (vec![9], vec![(1, 2)]));
+        assert_eq!(of(33), (vec![7], vec![(0, 1), (1, 1)]));
     }
 
     #[test]

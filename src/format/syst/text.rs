@@ -27,8 +27,11 @@ use super::settings::Settings;
 use crate::format::{Decode, Detail, ErasedRecording, FormatOptions, OptionError, Part, Probe, Recording, Stages, erase};
 use crate::model::Ledger;
 
-/// The bytes before a message.
+/// The bytes before a message. Some consoles leave out the blank.
 pub const MARKER: &[u8] = b"SYS-T RAW DATA: ";
+
+/// The marker without its blank.
+const BARE_MARKER: &[u8] = MARKER.trim_ascii_end();
 
 /// The longest line, in bytes. The rest of a longer one is damage. The longest message has 131,156 digits.
 const LINE_LIMIT_BYTES: usize = 512 << 10;
@@ -44,11 +47,11 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let head = if whole { sample } else { sample.get(..SAMPLE_BYTES).unwrap_or(sample) };
     // A text that only mentions the marker has no digits after it.
     let has_digits = |at: &usize| {
-        head.get(at + MARKER.len()..)
-            .and_then(|rest| rest.get(..8))
-            .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+        let rest = head.get(at + BARE_MARKER.len()..).unwrap_or(&[]);
+        let rest = rest.strip_prefix(b" ").unwrap_or(rest);
+        rest.get(..8).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
     };
-    let mut with_digits = memchr::memmem::find_iter(head, MARKER).filter(has_digits);
+    let mut with_digits = memchr::memmem::find_iter(head, BARE_MARKER).filter(has_digits);
     let first = with_digits.next()?;
     let markers = 1 + with_digits.count();
     let lines = if markers == 1 { "1 message".to_owned() } else { format!("{markers} messages") };
@@ -210,22 +213,25 @@ enum Piece<'a> {
 /// By how much a search for the marker moves on for the byte that it compares with the marker's last one. Digits move it by nearly the whole
 /// marker, so that it inspects few of them.
 static MARKER_SHIFTS: [u8; 256] = {
-    let mut shifts = [MARKER.len() as u8; 256];
+    let mut shifts = [BARE_MARKER.len() as u8; 256];
     let mut at = 0;
-    while at < MARKER.len() - 1 {
-        shifts[MARKER[at] as usize] = (MARKER.len() - 1 - at) as u8;
+    while at < BARE_MARKER.len() - 1 {
+        shifts[BARE_MARKER[at] as usize] = (BARE_MARKER.len() - 1 - at) as u8;
         at += 1;
     }
     shifts
 };
 
-/// The place of the first marker.
-fn find_marker(text: &[u8]) -> Option<usize> {
+/// The place of the first marker, and its length.
+fn find_marker(text: &[u8]) -> Option<(usize, usize)> {
     let mut at = 0;
     loop {
-        let last = *text.get(at + MARKER.len() - 1)?;
-        if last == b' ' && text.get(at..)?.starts_with(MARKER) {
-            return Some(at);
+        let last = *text.get(at + BARE_MARKER.len() - 1)?;
+        if last == b':'
+            && let Some([next, ..]) = text.get(at..)?.strip_prefix(BARE_MARKER)
+            && (*next == b' ' || next.is_ascii_hexdigit())
+        {
+            return Some((at, BARE_MARKER.len() + usize::from(*next == b' ')));
         }
         at += usize::from(MARKER_SHIFTS[usize::from(last)]);
     }
@@ -238,7 +244,7 @@ fn pieces<'a>(text: &'a [u8], want_console: bool, mut each: impl FnMut(usize, Pi
     let mut line_start = 0;
     while at < text.len() {
         let rest = text.get(at..).unwrap_or(&[]);
-        let marker = find_marker(rest).map_or(text.len(), |index| at + index);
+        let (marker, marker_len) = find_marker(rest).map_or((text.len(), 0), |(index, len)| (at + index, len));
         let between = text.get(at..marker).unwrap_or(&[]);
         if want_console && !matches!(between, [] | b"\n" | b"\r\n") {
             let mut piece_start = at;
@@ -268,7 +274,7 @@ fn pieces<'a>(text: &'a [u8], want_console: bool, mut each: impl FnMut(usize, Pi
         if marker >= text.len() {
             return;
         }
-        let start = marker + MARKER.len();
+        let start = marker + marker_len;
         let line_end = (line_start + LINE_LIMIT_BYTES).min(text.len());
         if start > line_end {
             // A marker beyond the limit of its line is not valid.
@@ -462,7 +468,9 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
             }
             Piece::Message(rest) => {
                 let (digits, frame) = unhex(rest, &mut room);
-                let context = Context { offset: offset as u64, len: MARKER.len() + digits, ..Context::default() };
+                let blank = part.input.get(offset + BARE_MARKER.len()) == Some(&b' ');
+                let len = BARE_MARKER.len() + usize::from(blank) + digits;
+                let context = Context { offset: offset as u64, len, ..Context::default() };
                 if digits % 2 == 1 {
                     records.add_notice(Notice::OddDigits, 0, Context { len: 0, ..context });
                 }
@@ -570,7 +578,7 @@ fn read_listed(input: &[u8], offset: usize, line: &[u8]) -> Listed {
         return Listed::Repeated;
     }
     let to = memchr::memmem::find(rest, LISTING_HEADING).unwrap_or(rest.len());
-    if memchr::memmem::find(rest.get(..to).unwrap_or(&[]), MARKER).is_some() {
+    if find_marker(rest.get(..to).unwrap_or(&[])).is_some() {
         return Listed::Repeated;
     }
     listed_message(input, offset, entry).map_or(Listed::Unlisted, Listed::Only)
@@ -685,13 +693,14 @@ mod tests {
     fn a_message_with_a_damaged_marker_is_not_console_text() {
         for marker in [
             "SYS-T RAW DATA: ",
+            "SYS-T RAW DATA:",
             "SYS-T RAW DQTA: ",
             "SYS-T RAW DATA; ",
             "SYS- RAW DATA: ",
             "S\u{1}S-T RAW DATA:\0",
             "SYS-T  RAW DATA: ",
         ] {
-            let is_right = marker.as_bytes() == MARKER;
+            let is_right = marker.as_bytes().trim_ascii_end() == BARE_MARKER;
             let kind = if is_right { RecordKind::Text } else { RecordKind::Malformed(Malformed::DamagedMarker) };
             let seen = listed(&format!("boot {marker}{HELLO}\r\nend\n"));
             let kinds: Vec<RecordKind> = seen.iter().map(|(kind, ..)| *kind).collect();

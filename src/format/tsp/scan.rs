@@ -41,7 +41,7 @@ impl Recording for Scanner {
     }
 
     fn scan(&self, input: usize, part: Part<'_>) -> ScanFacts {
-        let mut facts = ScanFacts::default();
+        let mut facts = ScanFacts { base: part.start as u64, ..ScanFacts::default() };
         if sniff::is_saved(part.input) {
             facts.is_saved = true;
             sniff::scan(part.input, part.start..part.end, &mut facts);
@@ -115,6 +115,20 @@ impl Used {
     }
 }
 
+/// The limit of [`ScanFacts::listed`].
+const LISTED_LIMIT: usize = 1 << 16;
+
+/// A name in an object list, or a task that is created under a number.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Where the packet is in the input.
+    pub offset: u64,
+    pub type_number: u8,
+    pub number: u8,
+    /// `None`: created.
+    pub name: Option<Vec<u8>>,
+}
+
 /// The facts about a part, or about the whole input.
 #[derive(Clone, Debug)]
 pub struct ScanFacts {
@@ -124,6 +138,12 @@ pub struct ScanFacts {
     distances: Vec<[u32; MAX_DATA_BYTES + 1]>,
     /// The last name of each object, by type and number.
     pub names: BTreeMap<(u8, u8), Vec<u8>>,
+    /// All names and creations of tasks, in file order.
+    pub listed: Vec<Listed>,
+    /// How many of them were left out.
+    pub unlisted: u64,
+    /// Where the part begins in the input.
+    base: u64,
     /// The number of entries in object lists whose object number the tracer had lost.
     pub lost_numbers: u64,
     /// The objects that an operation or a list names.
@@ -148,6 +168,9 @@ impl Default for ScanFacts {
             counts: Box::new([0; 256]),
             distances: vec![[0; MAX_DATA_BYTES + 1]; OPEN_IDS],
             names: BTreeMap::new(),
+            listed: Vec::new(),
+            unlisted: 0,
+            base: 0,
             lost_numbers: 0,
             used: Used::default(),
             switches: Box::new([0; 256]),
@@ -201,7 +224,7 @@ impl Sink for ScanFacts {
             Says::UsesObject => self.used.note(packet.data[0], packet.data[1]),
             Says::SwitchesIn => self.switches[usize::from(packet.data[0])] += 1,
             // Not the packet itself, so that it stays in registers.
-            Says::Rare if self.add_rare(packet.id, packet.data[0], packet.data[1]) => {}
+            Says::Rare if self.add_rare(packet.offset, packet.id, packet.data[0], packet.data[1]) => {}
             Says::Rare => return,
         }
         self.timer_counts.add(&packet);
@@ -231,22 +254,35 @@ impl Sink for ScanFacts {
 impl ScanFacts {
     /// Adds what a rare packet says. Returns whether its time counts.
     #[cold]
-    fn add_rare(&mut self, id: u8, first: u8, second: u8) -> bool {
+    fn add_rare(&mut self, offset: u32, id: u8, first: u8, second: u8) -> bool {
+        let offset = self.base + u64::from(offset);
         match id {
-            id::TASK_CREATE => self.created.note(TASK_TYPE as u8, first),
-            id::OBJECT_LIST => self.add_list(first, second),
+            id::TASK_CREATE => {
+                self.created.note(TASK_TYPE as u8, first);
+                self.add_listed(Listed { offset, type_number: TASK_TYPE as u8, number: first, name: None });
+            }
+            id::OBJECT_LIST => self.add_list(offset, first, second),
             _ => {}
         }
         is_hook(id)
     }
 
-    fn add_list(&mut self, type_number: u8, count: u8) {
+    fn add_listed(&mut self, listed: Listed) {
+        if self.listed.len() < LISTED_LIMIT {
+            self.listed.push(listed);
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    fn add_list(&mut self, offset: u64, type_number: u8, count: u8) {
         let list = std::mem::take(&mut self.list);
         for (position, entry) in (1u8..=255).zip(entries(count, &list)) {
             // When an object is deleted, the tracer loses the number of the next one. Its position in the list is its number.
             let number = if entry.number == 0 { position } else { entry.number };
             self.lost_numbers += u64::from(entry.number == 0);
             self.add_name(type_number, number, entry.name);
+            self.add_listed(Listed { offset, type_number, number, name: Some(entry.name.to_vec()) });
         }
         self.list = list;
     }
@@ -270,6 +306,8 @@ impl ScanFacts {
         for ((type_number, number), name) in std::mem::take(&mut next.names) {
             self.add_name(type_number, number, &name);
         }
+        next.listed.into_iter().for_each(|listed| self.add_listed(listed));
+        self.unlisted += next.unlisted;
         self.lost_numbers += next.lost_numbers;
         self.used.append(&next.used);
         self.switches.iter_mut().zip(&*next.switches).for_each(|(all, next)| *all += next);

@@ -282,3 +282,28 @@ fn rates_may_have_a_unit() {
     assert_eq!([read("24M"), read("93750"), read("0.5")], [Ok(Some(24e6)), Ok(Some(93_750.0)), Ok(Some(0.5))]);
     assert!(read("24Q").is_err() && read("0").is_err());
 }
+
+/// A tick hook or another packet.
+fn packet(number: u8, id: u8, tick: u16, data: &[u8]) -> Packet {
+    let mut packet = Packet { packet_id: number, id, tick, data_len: data.len() as u8, ..Packet::default() };
+    packet.data.iter_mut().zip(data).for_each(|(to, from)| *to = *from);
+    packet
+}
+
+/// 255 packets are missing where the number comes again as late as that takes, and none where it comes again at once.
+#[test]
+fn a_gap_of_255_packets_is_seen_by_the_time_it_took() {
+    let lost = |gap: u16| {
+        let mut bytes = Vec::new();
+        let numbers = (0..2000u16).map(|number| (number, number)).filter(|packet| !(700..700 + gap).contains(&packet.0));
+        numbers.for_each(|(number, tick)| encode::packet(&packet(number as u8, id::TASK_INCREMENT_TICK, tick, &[]), &mut bytes));
+        times(&bytes, TimerOptions::default()).1
+    };
+    assert_eq!(lost(0).at_least_lost(), 0);
+    assert_eq!(lost(254).at_least_lost(), 254);
+    assert_eq!(lost(255).at_least_lost(), 255);
+    let mut bytes = Vec::new();
+    let numbers = (0..700u16).map(|number| (number, number)).chain((699..2000).map(|number| (number, number + 1)));
+    numbers.for_each(|(number, tick)| encode::packet(&packet(number as u8, id::TASK_INCREMENT_TICK, tick, &[]), &mut bytes));
+    assert_eq!(times(&bytes, TimerOptions::default()).1.at_least_lost(), 0);
+}

@@ -116,6 +116,13 @@ fn sched(trace: &Trace, lines: &mut Vec<String>) {
             ));
         }
     }
+    for (tid, states) in &trace.states {
+        lines.push(format!("states of tid {tid}"));
+        for (ts, state) in states {
+            let state = if *state == 6 { "suspended" } else { "not drawn" };
+            lines.push(format!("  {ts} {state}"));
+        }
+    }
     for (cpu, wakings) in &trace.wakings {
         lines.push(format!("wakings by CPU {cpu}"));
         for waking in wakings {

@@ -38,12 +38,15 @@ impl Indexes {
         items.get(index).filter(|_| known == key).map(|item| (index, item))
     }
 
-    /// The index of a key, a new one if the key is new. `None` at the limit.
-    fn of(&mut self, key: u64) -> Option<usize> {
-        let next = self.all.len();
+    /// The index of a key's item; if the key is new, of the item made for it. `None`: at the limit, or none was made.
+    fn of<T>(&mut self, key: u64, items: &mut Vec<T>, make: impl FnOnce() -> Option<T>) -> Option<usize> {
         let index = match self.all.entry(key) {
             Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(new) => *new.insert(Some(next).filter(|&next| next < LIMIT)?),
+            Entry::Vacant(new) => {
+                let next = Some(items.len()).filter(|&next| next < LIMIT)?;
+                items.push(make()?);
+                *new.insert(next)
+            }
         };
         self.recent[Self::place_of(key)] = (key, index);
         Some(index)
@@ -166,11 +169,7 @@ impl Tables {
 
     #[cold]
     fn find_object(&mut self, address: u64) -> Option<usize> {
-        let index = self.objects_by_address.of(address)?;
-        if index >= self.objects.len() {
-            self.objects.push(Object { address, ..Object::default() });
-        }
-        Some(index)
+        self.objects_by_address.of(address, &mut self.objects, || Some(Object { address, ..Object::default() }))
     }
 
     /// The name of a function.
@@ -187,15 +186,13 @@ impl Tables {
 
     #[cold]
     fn find_function(&mut self, address: u64, width: u8, names: &Names, entities: &mut Entities) -> Option<usize> {
-        let index = self.functions_by_address.of(address)?;
-        if index >= self.functions.len() {
+        self.functions_by_address.of(address, &mut self.functions, || {
             let name = match names.function(address) {
                 Some(name) => entities.add_name(name),
                 None => entities.add_name(&address_text(address, width)),
             };
-            self.functions.push(Function { name: name?, notes: [None; Verb::COUNT] });
-        }
-        Some(index)
+            Some(Function { name: name?, notes: [None; Verb::COUNT] })
+        })
     }
 
     /// The name of a note about a state.
@@ -244,19 +241,17 @@ impl Tables {
         names: &Names,
         entities: &mut Entities,
     ) -> Option<NameId> {
-        let index = self.signals_by_key.of(key)?;
-        if index >= self.signals.len() {
-            let address = object.and_then(|object| self.objects.get(object)).map(|object| object.address);
+        let address = object.and_then(|object| self.objects.get(object)).map(|object| object.address);
+        let index = self.signals_by_key.of(key, &mut self.signals, || {
             let name = match address {
                 Some(address) => names.signal(signal, address),
                 None => names.signal_alone(signal),
             };
-            let name = match name {
+            match name {
                 Some(name) => entities.add_name(name),
                 None => entities.add_name(&format!("signal {signal}")),
-            };
-            self.signals.push(name?);
-        }
+            }
+        })?;
         self.signals.get(index).copied()
     }
 
@@ -275,6 +270,18 @@ impl Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_without_an_item_does_not_move_those_of_others() {
+        let (mut indexes, mut items) = (Indexes::default(), Vec::new());
+        for key in 0..10 {
+            indexes.of(key, &mut items, || (key % 3 != 1).then_some(key));
+        }
+        for key in 0..10 {
+            let index = indexes.of(key, &mut items, || None);
+            assert_eq!(index.map(|index| items[index]), (key % 3 != 1).then_some(key));
+        }
+    }
 
     #[test]
     fn a_late_time_event_is_recognised() {

@@ -199,7 +199,7 @@ impl WireState {
         let jumps = following.jumps.iter().copied();
         let jump = seq.wrapping_sub(expected);
         self.evidence.sequence_breaks |= jump != 0;
-        let weighed = self.excess.weigh(jump, place, jumps, following.goes_back);
+        let weighed = self.excess.weigh(jump, place, jumps, following.goes_back, false);
         self.excess.pass(weighed, place);
         let mut missing = u64::from(weighed.missing);
         if following.may_be_reset {
@@ -355,7 +355,7 @@ impl WireState {
         // The next stamp may be in a later part.
         let taken = taken.or_else(|| {
             let mut ahead = frames_ahead(self.session, records, number, end, later);
-            let (_, next) = ahead.find(is_timed).filter(|_| evidence.bits() == 0)?;
+            let (_, next) = ahead.find(is_timed)?;
             self.clock.step(stored.time, next.time)
         });
         let stamp_of = |base: u64, stored: &Stored, coarse: u64, evidence: ResetEvidence| Stamp {

@@ -24,6 +24,8 @@ use crate::model::Ledger;
 
 /// How many bytes of a sample are inspected.
 const SAMPLE_BYTES: usize = 64 << 10;
+/// The longest message that speaks for the format without a checksum, in bytes: the library's buffer for a format and its arguments.
+const CHANCE_BYTES: usize = 1024;
 
 /// Whether a sample consists of messages. `whole`: the sample is the whole input.
 pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
@@ -450,7 +452,7 @@ struct SampleCounts {
     proven: u64,
     /// Of those, with a length.
     with_length: u64,
-    /// The bytes of all messages.
+    /// The bytes of all messages, except of those that are long and have no checksum that fits.
     bytes: u64,
 }
 
@@ -465,10 +467,14 @@ fn count(stream: &Stream<'_>, whole: bool) -> SampleCounts {
                 return;
             }
             let counts = &mut self.0;
-            counts.bytes += frame.len() as u64;
+            let is_proven = message.crc.is_some() && !message.marks.has(Marks::CRC_BAD);
+            // Two that follow each other by chance can cover any input, if they are long enough.
+            if is_proven || frame.len() <= CHANCE_BYTES {
+                counts.bytes += frame.len() as u64;
+            }
             if !message.fields.kind.is_short_form() {
                 counts.full += 1;
-                counts.proven += u64::from(message.crc.is_some() && !message.marks.has(Marks::CRC_BAD));
+                counts.proven += u64::from(is_proven);
                 counts.with_length += u64::from(message.fields.length.is_some());
             }
         }

@@ -1,7 +1,7 @@
 //! Hostile input does not take long, and damage does not swallow messages.
 
-use super::count;
 use super::delimit::{PAYLOAD_LIMIT, Step, Stream};
+use super::{count, probe};
 use crate::format::syst::collateral::Collateral;
 use crate::format::syst::record::Header;
 
@@ -218,4 +218,12 @@ fn a_damaged_length_swallows_no_messages_without_checksums() {
     assert_eq!(Stream::new(&bytes, 0, &catalogs, None).step(0), Step::Message(2406));
     let bytes = [long(0, 999), vec![0x55; 1000], text().repeat(9)].concat();
     assert_eq!(Stream::new(&bytes, 0, &catalogs, None).step(0), Step::Message(1005));
+}
+
+/// Bytes of another kind in which headers happen to be legal: two messages by their lengths, which cover all of them.
+#[test]
+fn two_long_messages_without_a_checksum_are_no_evidence() {
+    let message = |len: u16| [long(0, len), vec![b'x'; usize::from(len)]].concat();
+    assert!(probe(&[message(100), message(60)].concat(), true).is_some());
+    assert!(probe(&[message(9000), message(6000)].concat(), true).is_none());
 }

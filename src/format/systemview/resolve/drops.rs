@@ -2,7 +2,8 @@
 //!
 //! The count goes up by the packets that were dropped since the overflow before. Overflows come when more happens than usual, so a count may be
 //! higher than the usual traffic allows, but not higher than any program can be fast. Damage makes up counts too: one that is not believed
-//! still says that a packet was dropped, and later ones are compared with the last one that was believed.
+//! still says that a packet was dropped if the next packet follows as it does after an overflow, and later ones are compared with the last one
+//! that was believed.
 
 use super::super::packet::{CONFIRMED_BY, Framing, Packet, Reading, read};
 use super::super::scan::Init;
@@ -24,6 +25,8 @@ pub(super) struct Place {
     is_doubtful: bool,
     /// Whether it is there twice, with its count.
     is_copied: bool,
+    /// Whether the next packet follows at once, as the one that found room does.
+    is_followed: bool,
     /// How many packets there may have been since the one before.
     room: u64,
 }
@@ -35,7 +38,8 @@ pub(super) enum Verdict {
     Counted(u32),
     /// Packets were dropped, but not as many as it says.
     Odd,
-    /// It says nothing: it was sent once and is there twice, or another one beside the same damage has said that packets were dropped.
+    /// It says nothing: it was sent once and is there twice, another one beside the same damage has said that packets were dropped, or neither
+    /// its count nor the packet after it shows that it is an overflow at all.
     Void,
 }
 
@@ -62,7 +66,7 @@ impl Drops {
 
     /// Judges the count of the packet that was placed last.
     pub(super) fn judge(&mut self, count: u32) -> Verdict {
-        let Place { is_doubtful, is_copied, room } = self.place;
+        let Place { is_doubtful, is_copied, is_followed, room } = self.place;
         let all_room = self.room.saturating_add(room);
         let since = |last: u32, room: u64| {
             let added = count.wrapping_sub(last);
@@ -81,7 +85,7 @@ impl Drops {
             None => {
                 (self.odd, self.room) = (Some(count), all_room);
                 let was_told = std::mem::replace(&mut self.is_told, is_doubtful);
-                if is_doubtful && was_told { Verdict::Void } else { Verdict::Odd }
+                if is_doubtful && was_told || !is_followed { Verdict::Void } else { Verdict::Odd }
             }
         }
     }
@@ -96,12 +100,10 @@ impl InputResolver {
         // Beside damage it may be made of the pieces of two packets: then the copy begins in it.
         let is_copied = self.copies.is_within(bytes, start as u64) || is_doubtful && self.copies.is_within(bytes, end as u64);
         let usual = self.close_ticks.map_or(u64::MAX, |close| u64::from(packet.delta) / close);
-        let room = match follows_at_once(self.reading, self.init, bytes, end) {
-            true => usual.max(fastest(self.init, packet.delta)),
-            false => usual,
-        };
+        let is_followed = follows_at_once(self.reading, self.init, bytes, end);
+        let room = if is_followed { usual.max(fastest(self.init, packet.delta)) } else { usual };
         self.drops.is_told &= is_near;
-        self.drops.place = Place { is_doubtful, is_copied, room };
+        self.drops.place = Place { is_doubtful, is_copied, is_followed, room };
     }
 }
 
@@ -137,7 +139,7 @@ mod tests {
     use super::*;
 
     fn judged(drops: &mut Drops, count: u32, room: u64, is_doubtful: bool) -> Verdict {
-        drops.place = Place { is_doubtful, is_copied: false, room };
+        drops.place = Place { is_doubtful, is_copied: false, is_followed: true, room };
         drops.judge(count)
     }
 
@@ -159,6 +161,12 @@ mod tests {
         assert_eq!(judged(&mut drops, 70_000, 100, false), Verdict::Odd);
         assert_eq!(judged(&mut drops, 70_009, 100, false), Verdict::Counted(9));
         assert_eq!(judged(&mut drops, 70_011, 100, false), Verdict::Counted(2));
+    }
+
+    #[test]
+    fn an_odd_count_that_no_packet_follows_at_once_is_no_overflow() {
+        let mut drops = Drops { place: Place { room: 10, ..Place::default() }, ..Drops::default() };
+        assert_eq!((drops.judge(19_996), drops.judge(116), drops.judge(9)), (Verdict::Void, Verdict::Void, Verdict::Counted(9)));
     }
 
     #[test]

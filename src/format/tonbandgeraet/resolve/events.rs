@@ -576,6 +576,7 @@ impl Resolver {
                     None => out.ledger.enter(losses::IMPLAUSIBLE_CORE, offset, 0),
                 }
                 if *ts == 0 && input.timed_before {
+                    input.late_start.get_or_insert(offset);
                     out.ledger.enter(losses::CORE_ID_AT_ZERO, offset, 0);
                 }
                 *ts == 0
@@ -602,6 +603,9 @@ impl Resolver {
         let input = &mut self.inputs[index];
         if sign && input.timed_before {
             input.restart_sign.get_or_insert(input.first_metadata.unwrap_or(offset));
+        }
+        if input.restorer.is_none() && input.first_metadata.is_some() {
+            input.recording_start = input.recording_start.or(input.late_start);
         }
         if let Some(ticks) = input.restorer.as_mut().and_then(|restorer| restorer.stop_at(offset)) {
             input.stop(ticks, out.batch);

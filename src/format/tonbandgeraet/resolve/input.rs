@@ -50,6 +50,10 @@ pub struct InputState {
     pub restart_sign: Option<u64>,
     /// The offset of the first metadata since the last timed record.
     pub first_metadata: Option<u64>,
+    /// A `core_id` at time 0 after timed records, since the last of these.
+    pub late_start: Option<u64>,
+    /// The start of a recording after timed records: a `core_id` at time 0, with metadata.
+    pub recording_start: Option<u64>,
     pub timed_before: bool,
     /// Bad frames since the last event.
     pub gap: Option<LossNote>,
@@ -161,6 +165,8 @@ impl InputState {
             drop_counter_ns: Nanos(0),
             restart_sign: None,
             first_metadata: None,
+            late_start: None,
+            recording_start: None,
             timed_before: false,
             gap: None,
             joiner: FragmentJoiner::default(),
@@ -193,7 +199,7 @@ impl InputState {
     /// Timed records came, `counted` of them other than drop counters.
     #[inline]
     pub fn note_timed(&mut self, counted: usize) {
-        (self.restart_sign, self.first_metadata) = (None, None);
+        (self.restart_sign, self.first_metadata, self.late_start) = (None, None, None);
         self.timed_before = true;
         self.since_drop_counter += counted as u64;
     }

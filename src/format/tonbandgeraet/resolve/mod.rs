@@ -273,7 +273,7 @@ impl Resolver {
         if input.restorer.is_some() && first.stamp == Stamp::Absolute {
             input.core = input.core_of_stored(first.core);
         }
-        if input.gap.is_some() || (input.is_core_in_doubt && ordered.is_none()) {
+        if input.gap.is_some() || input.recording_start.is_some() || (input.is_core_in_doubt && ordered.is_none()) {
             return range.start;
         }
         let gap = chunk.gaps.get(chunk.gaps.partition_point(|gap| gap.0 < range.start));
@@ -355,8 +355,17 @@ impl Resolver {
             input.judge_core(at, ticks, out.ledger);
         }
         let next = if ordered.is_some() { Some(ticks) } else { next_ticks(&chunk.records.frames, number) };
+        let start = input.recording_start.take();
+        let is_later = input.state().clock.reached().is_some_and(|reached| reached <= ticks);
+        let session = input.session;
         let time = self.time(at, &stored.record, ticks, next, out);
         out.batch.note_judged(at.offset(), time);
+        let input = &mut self.inputs[index];
+        if let Some(offset) = start.filter(|_| is_later && input.session == session) {
+            let kind = losses::RECORDING_RESTARTED;
+            out.ledger.enter(kind, offset, 0);
+            add_gap(&mut input.gap, LossNote { kind, offset, bytes: 0, at_least_lost: 0 });
+        }
         self.event(at, &stored.record, time, out);
     }
 

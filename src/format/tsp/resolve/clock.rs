@@ -332,6 +332,17 @@ impl Clock {
         ticks.any(|tick| self.difference(tick, std::mem::replace(&mut before, tick)) < 0)
     }
 
+    /// Whether half the time of the next 255 packets or more, and several ticks, passed between a packet and those that follow it.
+    pub fn is_long(&self, before: Option<&Packet>, following: &[Packet]) -> bool {
+        let Some(before) = before.filter(|packet| packet.is_hook()) else { return false };
+        let hooks = || following.iter().filter(|packet| packet.is_hook());
+        let since = |packet: &Packet| u64::try_from(self.difference(packet.tick, before.tick)).unwrap_or(0);
+        // One packet may be damaged.
+        let passed = hooks().take(NEXT).map(since).min().unwrap_or(0);
+        let (count, span) = (hooks().count() as u64, hooks().next_back().map_or(0, since).saturating_sub(passed));
+        passed >= 2 && count >= NEXT as u64 && passed * count * 2 >= span * 255
+    }
+
     /// The difference from `before` to `tick`, modulo the number of values; the one nearer to 0.
     fn difference(&self, tick: u16, before: u16) -> i64 {
         let modulus = i64::from(self.timer.tick_modulus);

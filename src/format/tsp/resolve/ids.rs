@@ -1,9 +1,10 @@
 //! From the target's numbers to the entities of one session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::super::record::{TASK_TYPE, TYPES, name_of};
+use super::super::scan::Listed;
 use super::facts::Filtered;
 use crate::model::{Entities, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, Task, TaskId, TaskKind};
 
@@ -33,6 +34,25 @@ impl ListedNames {
             }
         }
         ListedNames { by_type }
+    }
+
+    /// The names in the session that begins at an offset: up to where a task is created again under a number in use, because the tracer
+    /// uses no number twice. Without creations that show the session, the first names are its own; with them, the last. `None`: it has none,
+    /// and the target is probably the same as before the reset.
+    pub fn of_session(listed: &[Listed], offset: u64) -> Option<ListedNames> {
+        let mut names: BTreeMap<(u8, u8), Vec<u8>> = BTreeMap::new();
+        let mut created = BTreeSet::new();
+        for Listed { type_number, number, name, .. } in listed.iter().skip_while(|listed| listed.offset < offset) {
+            let key = (*type_number, *number);
+            match name {
+                None if names.contains_key(&key) || !created.insert(*number) => break,
+                Some(name) if !(names.contains_key(&key) && (created.is_empty() || name.is_empty())) => {
+                    names.insert(key, name.clone());
+                }
+                _ => {}
+            }
+        }
+        (!names.is_empty()).then(|| ListedNames::new(&names))
     }
 
     fn get(&self, type_number: usize, number: u8) -> Option<Arc<str>> {
@@ -169,5 +189,39 @@ impl CommonNames {
             ticks_skipped: entities.add_name("ticks skipped"),
             type_number: entities.add_name("type"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_session_has_its_own_names() {
+        let task = |offset, number, name: Option<&str>| {
+            let name = name.map(|name| name.as_bytes().to_vec());
+            Listed { offset, type_number: TASK_TYPE as u8, number, name }
+        };
+        let name = |listed: &[Listed], offset, number| {
+            ListedNames::of_session(listed, offset).map(|names| names.get(TASK_TYPE, number).map(|name| name.to_string()))
+        };
+        let named = |name: &str| Some(Some(name.to_owned()));
+        // Two recordings of which each says that it creates tasks 1 and 2, one that does not, and one without a list.
+        let listed = [
+            task(10, 1, None),
+            task(20, 1, Some("old")),
+            task(30, 1, Some("A")),
+            task(40, 2, None),
+            task(110, 1, None),
+            task(120, 2, None),
+            task(130, 1, Some("B")),
+            task(210, 1, Some("C")),
+            task(310, 1, None),
+        ];
+        assert_eq!(name(&listed[..7], 0, 1), named("A"));
+        assert_eq!(name(&listed[..7], 0, 2), Some(None));
+        assert_eq!(name(&listed[..7], 105, 1), named("B"));
+        assert_eq!(name(&listed, 205, 1), named("C"));
+        assert_eq!(name(&listed, 305, 1), None);
     }
 }

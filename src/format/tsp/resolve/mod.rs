@@ -17,7 +17,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::decode::{BadPacket, HEADROOM, Lengths, Records};
 use super::record::{HEAD_BYTES, Packet, id};
-use super::scan::{ScanFacts, Used};
+use super::scan::{Listed, ScanFacts, Used};
 use super::timer::{Timer, TimerOptions};
 use crate::clock::Copies;
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
@@ -74,6 +74,7 @@ struct InputResolver {
     core: CoreId,
     clock: Clock,
     names: ListedNames,
+    listed: Vec<Listed>,
     used: Used,
     is_saved: bool,
     ids: Ids,
@@ -132,6 +133,7 @@ impl Resolver {
         facts.details.clear();
         for (setup, ledger) in setups.iter().zip(ledgers) {
             ledger.enter_unplaced(losses::OBJECT_NUMBER_ZERO, setup.facts.lost_numbers);
+            ledger.enter_unplaced(losses::METADATA_LIMIT, setup.facts.unlisted);
         }
         Resolver { inputs: setups.into_iter().map(InputResolver::new).collect(), facts }
     }
@@ -182,7 +184,8 @@ impl InputResolver {
         InputResolver {
             core: CoreId(setup.core),
             clock: Clock::new(setup.timer),
-            names: ListedNames::new(&setup.facts.names),
+            names: ListedNames::of_session(&setup.facts.listed, 0).unwrap_or_else(|| ListedNames::new(&setup.facts.names)),
+            listed: setup.facts.listed,
             is_saved: setup.facts.is_saved,
             ids: Ids::new(0, filtered),
             filtered,
@@ -455,7 +458,8 @@ impl InputResolver {
         });
         let before = index.checked_sub(1).map_or(self.previous.as_ref(), |before| packets.get(before));
         let is_disordered = self.clock.goes_back(before.into_iter().chain(following));
-        Some(self.excess.weigh(lost, number, jumps, is_disordered))
+        let is_long = lost == u8::MAX && self.clock.is_long(before, following);
+        Some(self.excess.weigh(lost, number, jumps, is_disordered, is_long))
     }
 
     /// Packets are missing before one.
@@ -553,7 +557,7 @@ impl InputResolver {
             self.add_missing(number);
         }
         if is_restart {
-            self.restart(time, out);
+            self.restart(time, offset, out);
         }
         if !self.pending.is_empty() {
             self.emit_losses(time, out);
@@ -584,8 +588,11 @@ impl InputResolver {
     }
 
     #[cold]
-    fn restart(&mut self, time: Nanos, out: &mut Resolved<'_>) {
+    fn restart(&mut self, time: Nanos, offset: u64, out: &mut Resolved<'_>) {
         self.session += 1;
+        if let Some(names) = ListedNames::of_session(&self.listed, offset) {
+            self.names = names;
+        }
         self.ids = self.ids.of_next(self.session);
         self.running = None;
         self.sleeps = false;
