@@ -13,7 +13,7 @@ use super::{Bytes, InputError};
 /// How many digits an address has, if nothing else marks it as one.
 const ADDRESS_DIGITS: RangeInclusive<usize> = 6..=16;
 
-/// What the first words of the lines are, where neither a colon nor a sign ends them.
+/// The first words of the lines, where neither a colon nor a sign ends them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FirstWords {
     /// Not addresses, as far as it shows.
@@ -90,7 +90,7 @@ pub(super) fn begin_with_addresses(bytes: &[u8]) -> bool {
     first_words(bytes) != FirstWords::Data
 }
 
-/// What lines are.
+/// The kind of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rows {
     /// An address in this base, bytes, and often the bytes as characters.
@@ -227,14 +227,14 @@ impl<'a> Row<'a> {
         Some(())
     }
 
-    /// How many of its characters are these bytes; dots stand for what is not printable.
+    /// How many of its characters are these bytes. Bytes that are not printable are written as dots.
     fn agreement(&self, bytes: &[u8]) -> usize {
         let Some((_, characters)) = self.characters else { return 0 };
         characters.iter().zip(bytes).filter(|&(&character, &byte)| character != b'.' && character == byte).count()
     }
 }
 
-/// Reads a record of Intel HEX. `base` is what its addresses count from.
+/// Reads a record of Intel HEX, whose address counts from `base`.
 fn intel_record(line: &[u8], base: &mut u64, decoded: &mut Vec<u8>) -> Option<Line> {
     let record = data_encoding::HEXUPPER_PERMISSIVE.decode(line.strip_prefix(b":")?).ok()?;
     let [len, high, low, kind, data @ .., _] = record.as_slice() else { return None };
@@ -272,7 +272,7 @@ fn motorola_record(line: &[u8], decoded: &mut Vec<u8>) -> Option<Line> {
 }
 
 impl Layout {
-    /// How the lines of a dump are read, from the first of them; `None` if they are none.
+    /// The layout of a dump, from its first lines; `None`: they are not a dump.
     fn of(text: &[u8]) -> Option<Layout> {
         let text = without_mark(text);
         let lines: Vec<&[u8]> = first_lines(text).into_iter().map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()).collect();
@@ -370,7 +370,7 @@ fn is_little_endian(rows: &[Row<'_>], layout: Layout) -> bool {
     }
 }
 
-/// What the start of the input is a dump in.
+/// The kind of dump with which the input starts.
 pub(super) fn sniff(bytes: &[u8]) -> Option<Layer> {
     Layout::of(bytes).map(|layout| match layout.rows {
         Rows::Intel => Layer::IntelHex,
@@ -464,7 +464,7 @@ mod tests {
         prefix: &'static str,
         between: &'static str,
         middle: &'static str,
-        /// The blanks before the characters, and what is around them.
+        /// The blanks before the characters, and the bar around them.
         characters: Option<(&'static str, &'static str)>,
     }
 

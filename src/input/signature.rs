@@ -158,11 +158,11 @@ fn text(sample: &[u8]) -> Option<Signature> {
         return doubtful("a JSON trace".into(), "it needs no conversion: open it at https://ui.perfetto.dev");
     }
     if is_dump_line(line) {
-        let advice = "convert it back to binary first: `xxd -r IN OUT`, or write plain hex digits (`xxd -p`)";
+        let advice = "print its bytes, not numbers: `od -A x -v -t x1`, `xxd`, or plain hex digits (`xxd -p`)";
         return doubtful("a hex dump with addresses".into(), advice);
     }
     let shown: String = String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).take(40).collect();
-    let advice = "text is read as a recording only if it is plain hex digits or base64";
+    let advice = "text is read as a recording only if it is hex digits, base64 or a dump of memory";
     let start = if shown.is_empty() { "it starts with blank lines".into() } else { format!("it starts with {shown:?}") };
     doubtful(format!("a text file ({start})"), advice)
 }
