@@ -146,14 +146,14 @@ fn without_blanks(text: &[u8]) -> (usize, &[u8]) {
 }
 
 impl<'a> Row<'a> {
-    /// Reads `00000010: 0301 0202  ..`, `00000010  03 01 |..|`, `0x10 <ring+16>:	0x03	0x01`, `20000010 = 03 01`, `SD:20000010| 03 01`.
+    /// Reads `00000010: 0301 0202  ..`, `00000010  03 01 |..|`, `0x10 <ring+16>: 0x03 0x01`, `20000010 = 03 01`, `SD:20000010| 03 01`.
     fn read(line: &'a [u8], base: u32) -> Option<Row<'a>> {
         // The class of memory, as TRACE32 names it.
         let class = line.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
         let classed = line.get(class..)?.strip_prefix(b":").filter(|_| (1..=4).contains(&class));
         let (digits, rest, is_prefixed) = hex_digits(classed.unwrap_or(line));
         let is_marked = is_prefixed || classed.is_some();
-        if !ADDRESS_DIGITS.contains(&digits.len()) && !(is_prefixed && (1..=16).contains(&digits.len())) {
+        if !is_prefixed && !ADDRESS_DIGITS.contains(&digits.len()) {
             return None;
         }
         let address = u64::from_str_radix(std::str::from_utf8(digits).ok()?, base).ok()?;
@@ -760,7 +760,7 @@ mod tests {
             assert_eq!(open(plain.as_bytes()).layers(), [Layer::Hex], "{plain}");
         }
         for other in ["0000000 0103 0202\n0000004\n", "00000000: no hex\n", "note\n", "", "12345678\n"] {
-            assert!(!sniff(other.as_bytes()).is_some(), "{other}");
+            assert!(sniff(other.as_bytes()).is_none(), "{other}");
         }
     }
 }

@@ -304,7 +304,7 @@ fn a_cut_archive_gives_the_files_in_it() {
     {
         desk.put("cut.tar", &archive[..cut]);
         let ran = desk.run("cut.tar -o out/ --report r.json --no-statistics").ends(1);
-        ran.says(&[&format!("error: cut.tar is cut off or damaged ("), "may be missing. Copy the archive again"]);
+        ran.says(&["error: cut.tar is cut off or damaged (", "may be missing. Copy the archive again"]);
         let report = desk.json("r.json");
         let inputs = inputs(&report);
         assert_eq!(inputs.len(), whole + usize::from(is_partial) + 1, "{report}");
