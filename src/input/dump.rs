@@ -113,7 +113,7 @@ struct Layout {
 
 /// A line of a dump.
 enum Line {
-    /// An address, and the number of bytes there; none at the end of `hexdump -C`.
+    /// Bytes at this address; none at the end of `hexdump -C`.
     Bytes(u64),
     /// The line before is repeated up to the next address.
     Repeated,
@@ -132,7 +132,7 @@ struct Row<'a> {
     are_numbers: bool,
 }
 
-/// Splits digits off the start: their number, and whether `0x` precedes them.
+/// Splits hex digits off the start: them, the rest, and whether `0x` precedes them.
 fn hex_digits(text: &[u8]) -> (&[u8], &[u8], bool) {
     let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"));
     let (text, is_prefixed) = (digits.unwrap_or(text), digits.is_some());
@@ -204,7 +204,7 @@ impl<'a> Row<'a> {
             let is_middle = 2 * bytes == row_bytes.unwrap_or(16);
             let is_wide = !is_first && blanks > if is_middle { 3 } else { 1 };
             let is_full = row_bytes.is_some_and(|row| bytes >= row);
-            if is_wide || is_full || word.len() > width || bytes > 0 && bytes * 2 % width != 0 {
+            if is_wide || is_full || word.len() > width || !is_first && bytes * 2 % width != 0 {
                 return None;
             }
             if is_first {
@@ -279,14 +279,15 @@ impl Layout {
         let first = lines.first()?;
         let records = [(b":", Rows::Intel), (b"S", Rows::Motorola)];
         let found = records.into_iter().find(|(start, _)| first.starts_with(*start)).map(|(_, rows)| rows);
+        let plain = |rows| Layout { rows, row_bytes: None, is_little_endian: false };
         let rows = match (found, first_words(text)) {
-            (Some(rows), _) if Layout { rows, row_bytes: None, is_little_endian: false }.fits(&lines) => rows,
+            (Some(rows), _) if plain(rows).fits(&lines) => rows,
             (_, FirstWords::Addresses(base)) => Rows::Words(base),
             // With a sign after them, or with characters between bars.
             (_, FirstWords::Data) => Rows::Words(16),
             (_, FirstWords::Unreadable) => return None,
         };
-        let mut layout = Layout { rows, row_bytes: None, is_little_endian: false };
+        let mut layout = plain(rows);
         if let Rows::Words(base) = rows {
             let read: Vec<Row<'_>> = lines.iter().filter_map(|line| Row::read(line, base)).collect();
             layout.row_bytes = row_bytes(&read);
@@ -335,7 +336,7 @@ impl Layout {
     }
 }
 
-/// How many bytes a whole row has: the most frequent rise of the address that the words of the row can fill.
+/// How many bytes a whole row has: the most frequent rise of the address.
 fn row_bytes(rows: &[Row<'_>]) -> Option<usize> {
     let mut rises: Vec<usize> = rows
         .windows(2)

@@ -13,7 +13,7 @@ const DISORDER_BITS: u32 = 4;
 
 /// METADATA is sent at the start, and when the host asks for it; ACK when the host starts or stops it. What they say for a restart,
 /// in bits.
-const METADATA_BITS: u8 = 48;
+const RESTART_BITS: u8 = 48;
 
 /// Silence from here on, in ticks, is so long that a wrap may be missing.
 const LONG_SILENCE_TICKS: u64 = 1 << 30;
@@ -77,7 +77,7 @@ impl Clock {
             self.judge = self.judge.clone().with_base(wraps << 32);
         }
         let stamp = |(exit, offset)| Stamp { raw: u64::from(exit), offset, ..Stamp::default() };
-        let restart_bits = if may_restart { METADATA_BITS } else { 0 };
+        let restart_bits = if may_restart { RESTART_BITS } else { 0 };
         let before = self.judge.reached();
         let Judged { ticks, own, verdict, cause, .. } =
             self.judge.judge(Stamp { restart_bits, ..stamp((exit, offset)) }, ahead.map(stamp), bytes);
