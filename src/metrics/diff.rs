@@ -1,7 +1,7 @@
 //! Two recordings side by side: which metrics changed, for the worse or for the better, and where to look first.
 //!
 //! Only figures that do not grow with the length of a recording are compared: parts of the time, durations, levels, rates and losses. A change
-//! counts if it is neither small in itself nor small beside the former value; quantiles are known to an eighth, so theirs must be more.
+//! counts if it is neither small in itself nor small beside the former value; quantiles are known to a 64th, so theirs must be more.
 //!
 //! Two recordings of the same firmware differ as well. So a change is *noise* if it is of a single event (a minimum or maximum), or within
 //! [`EVIDENT`] standard errors, which follow from the samples behind a figure or from the runs of a baseline. Noise is listed last, makes no
@@ -22,7 +22,7 @@ pub const EVIDENT: f64 = 3.0;
 const RENAMED_RATE_PERCENT: f64 = 10.0;
 
 /// Quantiles are reported up to this many per cent too high.
-const QUANTILE_ERROR_PERCENT: f64 = 12.5;
+const QUANTILE_ERROR_PERCENT: f64 = 1.6;
 
 /// The metrics that are compared, and the smallest change that counts.
 #[derive(Clone, Debug, PartialEq)]

@@ -61,7 +61,7 @@ pub enum Nature {
     Share,
     /// How long something takes, exactly.
     Duration,
-    /// The same, from a histogram: known to an eighth.
+    /// The same, of many values from a histogram: known to a 64th.
     Quantile,
     /// How full or how much at most.
     Level,

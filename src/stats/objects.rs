@@ -109,25 +109,21 @@ impl Statistics {
     }
 
     pub(super) fn object_op(&mut self, object: ObjectId, op: ObjectOp, level: Option<u32>, time_ns: u64, entities: &Entities) {
-        let is_mutex = entities.objects.get(object.index()).is_some_and(|object| object.kind.is_mutex());
-        let has_level = entities.objects.get(object.index()).is_some_and(|object| object.kind.has_level());
-        if op.changes_nothing() {
-            return;
-        }
+        let Some(entity) = entities.objects.get(object.index()).filter(|_| !op.changes_nothing()) else { return };
         let Some(state) = self.touch_object(object) else { return };
         match op {
             ObjectOp::Send | ObjectOp::Overwrite => state.sends += 1,
             ObjectOp::Receive => state.receives += 1,
             _ => {}
         }
-        if !is_mutex {
-            level.into_iter().filter(|_| has_level).for_each(|level| state.reached(level, time_ns));
+        if !entity.kind.is_mutex() {
+            level.into_iter().filter(|_| entity.kind.has_level()).for_each(|level| state.reached(level, time_ns));
             return;
         }
         let held_since_ns = state.held_since_ns.take();
         match op {
-            ObjectOp::Receive => state.held_since_ns = Some(time_ns),
-            ObjectOp::Send | ObjectOp::Overwrite => {
+            ObjectOp::Receive => state.held_since_ns = Some(time_ns).filter(|_| !entity.giving_is_unrecorded),
+            ObjectOp::Send | ObjectOp::Overwrite | ObjectOp::Delete => {
                 if let Some(since_ns) = held_since_ns {
                     state.holds.add(time_ns.saturating_sub(since_ns), object.index());
                 }

@@ -173,12 +173,15 @@ fn queues_and_mutexes() {
         (10, object(LOCK, ObjectOp::Receive, 0)),
         (17, object(LOCK, ObjectOp::Send, 1)),
         (20, object(LOCK, ObjectOp::Receive, 0)),
+        (25, object(LOCK, ObjectOp::Delete, 0)),
+        (30, object(LOCK, ObjectOp::Receive, 0)),
     ]);
     let [queue, lock] = &report.objects[..] else { panic!("{:?}", report.objects) };
     assert_eq!((queue.sends, queue.receives, queue.capacity), (3, 1, Some(8)));
     assert_eq!((queue.high_water, queue.high_water_ns, queue.holds), (Some(2), Some(3), None));
     let holds = lock.holds.unwrap();
-    assert_eq!((holds.count, holds.total_ns, lock.high_water), (1, 7, None));
+    // Until it is given or deleted; the last hold has not ended.
+    assert_eq!((holds.count, holds.total_ns, lock.high_water), (2, 7 + 5, None));
 }
 
 #[test]
