@@ -160,6 +160,29 @@ fn nothing_is_measured_across_a_gap() {
     assert_eq!(report.objects[0].holds.unwrap().count, 0);
 }
 
+/// Starvation would be invisible if only readiness that has ended counted.
+#[test]
+fn a_task_that_never_gets_the_core_is_ready_until_a_loss_and_until_the_end() {
+    use EventKind::SwitchedIn;
+    let suspended = |task| EventKind::Suspended(task);
+    let events = [
+        (0, SwitchedIn(HIGH)),
+        (10, ready(LOW)),
+        (30, ready(IDLE)),
+        (40, EventKind::Loss(0)),
+        (50, SwitchedIn(HIGH)),
+        (60, ready(LOW)),
+        (75, suspended(LOW)),
+        (90, waits(WaitReason::Delay, None)),
+    ];
+    let of_low = |report: &StatisticsReport| {
+        let low = report.tasks.iter().find(|task| task.name == "low").unwrap();
+        (low.ready_ns, low.suspended_ns, low.latency.count, low.run_ns)
+    };
+    // 10..30 and 60..75, then 75..90.
+    assert_eq!(of_low(&gather(&events).0), (20 + 15, 15, 0, 0));
+}
+
 #[test]
 fn queues_and_mutexes() {
     use EventKind::SwitchedIn;
