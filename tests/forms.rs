@@ -90,7 +90,7 @@ fn a_trace_is_split_into_files_that_stand_alone() {
         );
     }
     assert_eq!(report["output_bytes"], bytes as u64);
-    // The first switch of the whole is said twice; where a part is cut, the end of the one and the begin of the other are new.
+    // A switch to no task comes before the first one of the whole; where a part is cut, the end of the one and the begin of the other are new.
     assert!(switches + 2 * files.len() >= whole.sched[&0].len(), "{switches} of {}", whole.sched[&0].len());
 
     // The parts of another conversion are pointed out.

@@ -230,7 +230,7 @@ fn sum(one: Figures, other: Figures) -> Figures {
 fn drawn_runs(trace: &Trace) -> BTreeMap<String, Figures> {
     let mut runs: BTreeMap<String, Figures> = BTreeMap::new();
     for rows in trace.sched.values() {
-        // The first row only says who runs, and is repeated by the second one.
+        // The first row is to no task: the viewer swallows it.
         let rows = rows.get(1..).unwrap_or_default();
         // At the end of the capture, and where a gap begins, a run goes on unseen.
         let ends_unseen = |at: usize| at + 2 == rows.len() || rows[at + 1].next_comm == "unknown";

@@ -85,7 +85,9 @@ fn spent(report: &StatisticsReport) -> BTreeMap<String, u64> {
         spent.insert(format!("core {}", core.core), known_ns);
     }
     for task in &report.tasks {
-        *spent.entry(format!("task {} {} {}", task.name, task.number, task.session)).or_default() += task.run_ns;
+        let key = format!("task {} {} {}", task.name, task.number, task.session);
+        *spent.entry(format!("{key} suspended")).or_default() += task.suspended_ns;
+        *spent.entry(key).or_default() += task.run_ns;
     }
     for isr in &report.interrupts {
         *spent.entry(format!("isr {} {} {} {}", isr.name, isr.number, isr.core, isr.session)).or_default() += isr.self_ns;

@@ -95,7 +95,7 @@ pub(super) struct InputArgs {
 /// Inputs that are not named one by one.
 #[derive(Debug, ClapArgs)]
 pub(super) struct MoreInputs {
-    /// Convert all files in input directories and below
+    /// Take all files in input directories and below
     ///
     /// Hidden files, traces (*.perfetto-trace), notes of the recorder (*.traceconv.jsonl) and anything that is not a file are skipped. Links to directories are not followed.
     #[arg(short, long)]

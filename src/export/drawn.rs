@@ -339,7 +339,7 @@ impl Scheduling {
             return;
         };
         let Some(before) = self.running.insert(core, tid) else {
-            // The first switch of a core only says which thread runs; it is written twice.
+            // Nothing ran before that.
             return self.enter(tid, State { task, since_ns: time_ns, name: "running", core: Some(core) }, to);
         };
         if before == tid {

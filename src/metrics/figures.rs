@@ -262,8 +262,8 @@ fn tasks(statistics: &StatisticsReport, context: &Context<'_>) -> Vec<(String, T
         for (all, other) in [(&mut all.runs, &task.runs), (&mut all.waits, &task.waits), (&mut all.latency, &task.latency)] {
             join_spread(all, other);
         }
-        all.preemptions += task.preemptions;
-        all.ready_ns = all.ready_ns.saturating_add(task.ready_ns);
+        all.preemptions = all.preemptions.zip(task.preemptions).map(|(all, of)| all + of);
+        all.ready_ns = all.ready_ns.zip(task.ready_ns).map(|(all, of)| all.saturating_add(of));
         all.suspended_ns = all.suspended_ns.saturating_add(task.suspended_ns);
         all.priority = all.priority.max(task.priority);
         all.stack_free_bytes = all.stack_free_bytes.into_iter().chain(task.stack_free_bytes).min();

@@ -193,8 +193,8 @@ section! { TASK, "task", TaskReport:
     "runs" Count Sum Neither "how often it got a core" |task, _| whole(task.runs.count);
     "run_rate" Hertz Rate Neither "the same in a second" |task, context| context.rate(task.runs.count);
     "longest_run" Nanoseconds Extreme More "from a switch to the next, interrupts included" |task, _| maybe(task.runs.max_ns);
-    "preemptions" Count Sum Neither "how often it left its core without waiting" |task, _| whole(task.preemptions);
-    "ready" Nanoseconds Sum Neither "all time that it could have run and did not" |task, _| whole(task.ready_ns);
+    "preemptions" Count Sum Neither "how often it left its core without waiting" |task, _| maybe(task.preemptions);
+    "ready" Nanoseconds Sum Neither "all time that it could have run and did not" |task, _| maybe(task.ready_ns);
     "waits" Count Sum Neither "how often it waited" |task, _| whole(task.waits.count);
     "longest_wait" Nanoseconds Extreme Neither "for whatever it was" |task, _| maybe(task.waits.max_ns);
     "suspended" Nanoseconds Sum Neither "the time that it was suspended" |task, _| whole(task.suspended_ns);

@@ -204,6 +204,7 @@ impl LaneState {
 
 fn task_report(id: u32, state: &TaskState, entities: &Entities, known_ns: &dyn Fn(usize) -> u64) -> TaskReport {
     let task = entities.tasks.get(id as usize);
+    let readiness_is_recorded = task.is_none_or(|task| !task.readiness_is_unrecorded);
     let used = || state.run_ns.iter().enumerate().filter(|(_, run_ns)| **run_ns > 0);
     let run_ns = state.run_ns.iter().sum();
     let on_core = |(core, &run_ns): (usize, &u64)| TaskOnCore {
@@ -225,8 +226,8 @@ fn task_report(id: u32, state: &TaskState, entities: &Entities, known_ns: &dyn F
         cpu_percent: percent(run_ns, used().map(|(core, _)| known_ns(core)).sum()),
         cores: used().map(on_core).collect(),
         runs: state.runs.report(),
-        preemptions: state.preemptions,
-        ready_ns: state.ready_ns,
+        preemptions: readiness_is_recorded.then_some(state.preemptions),
+        ready_ns: readiness_is_recorded.then_some(state.ready_ns),
         waits: state.waits.report(),
         longest_wait: state.longest_wait.as_ref().map(wait_report),
         suspended_ns: state.suspended_ns,

@@ -178,7 +178,7 @@ impl Statistics {
                 EventKind::Sample(code) => self.sample(code, core, time_ns, entities),
                 EventKind::CoreEnd => {
                     self.account(core, time_ns);
-                    self.leave_unknown(core);
+                    self.leave_unknown(core, time_ns);
                 }
                 EventKind::SessionStart(session) => {
                     // Other cores of the same recording report it too.
@@ -250,6 +250,9 @@ impl Statistics {
         self.end_part();
         for core in 0..self.cores.len() {
             self.account(CoreId(core as u16), self.now_ns);
+        }
+        for task in std::mem::take(&mut self.touched.tasks) {
+            self.forget_task(task, self.now_ns);
         }
         self.forget_calls();
     }
@@ -347,13 +350,13 @@ impl Statistics {
     }
 
     /// Nobody knows who runs on a core from here on.
-    fn leave_unknown(&mut self, core: CoreId) {
+    fn leave_unknown(&mut self, core: CoreId, time_ns: u64) {
         let state = &mut self.cores[core.index()];
         for (isr, _) in std::mem::take(&mut state.isr_stack) {
             unfinished(&mut self.isrs, isr);
         }
         if let Some(task) = state.current.take() {
-            self.forget_task(task);
+            self.forget_task(task, time_ns);
         }
     }
 
@@ -362,11 +365,11 @@ impl Statistics {
         for core in 0..self.cores.len() {
             let core = CoreId(core as u16);
             self.account(core, time_ns);
-            self.leave_unknown(core);
+            self.leave_unknown(core, time_ns);
             self.cores[core.index()].sampled_ns = None;
         }
         let Touched { tasks, objects, lanes, machines } = std::mem::take(&mut self.touched);
-        tasks.into_iter().for_each(|task| self.forget_task(task));
+        tasks.into_iter().for_each(|task| self.forget_task(task, time_ns));
         objects.into_iter().for_each(|object| self.forget_object(object));
         lanes.into_iter().for_each(|lane| self.forget_lane(lane));
         machines.into_iter().for_each(|machine| self.forget_machine(machine));

@@ -83,10 +83,10 @@ pub struct TaskReport {
     pub cores: Vec<TaskOnCore>,
     /// From being switched in to being switched out, interrupts included.
     pub runs: SpreadReport,
-    /// How often it left its core though it could have gone on.
-    pub preemptions: u64,
-    /// Ready without running: after being made ready, and while pre-empted.
-    pub ready_ns: u64,
+    /// How often it left its core though it could have gone on. `None`: the recording does not say when tasks become ready.
+    pub preemptions: Option<u64>,
+    /// Ready without running: after being made ready, and while pre-empted. `None` likewise.
+    pub ready_ns: Option<u64>,
     /// Its waits: for time, objects, notifications, or for an unknown reason.
     pub waits: SpreadReport,
     /// The reason of the longest of them.

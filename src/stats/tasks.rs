@@ -80,7 +80,7 @@ impl Statistics {
         if let TaskStatus::Running(other) = self.tasks[task.index()].scheduling.status() {
             // It moved from another core whose own switch is missing.
             self.account(other, time_ns);
-            self.leave_unknown(other);
+            self.leave_unknown(other, time_ns);
         }
         self.account(core, time_ns);
         if let Some(previous) = previous {
@@ -183,10 +183,16 @@ impl Statistics {
         }
     }
 
-    /// The task's state is unknown from here on. Its state when that began is not counted: how long it did is not known.
-    pub(super) fn forget_task(&mut self, task: TaskId) {
+    /// The task's state is unknown from here on. The time in which it was ready or suspended until here counts. A run, a wait and a latency
+    /// do not: how long they took is not known.
+    pub(super) fn forget_task(&mut self, task: TaskId, time_ns: u64) {
         if let Some(state) = self.tasks.get_mut(task.index()) {
-            state.scheduling.forget();
+            let spent_ns = state.since_ns.map_or(0, |since_ns| time_ns.saturating_sub(since_ns));
+            match state.scheduling.forget() {
+                TaskStatus::Ready => state.ready_ns += spent_ns,
+                TaskStatus::Suspended => state.suspended_ns += spent_ns,
+                _ => {}
+            }
             (state.since_ns, state.is_woken, state.wait) = (None, false, None);
             state.is_touched = false;
         }

@@ -84,7 +84,7 @@ fn time_goes_to_whoever_runs_and_waits_end_when_made_ready() {
     assert_eq!((high.latency.count, high.latency.min_ns, high.latency.max_ns), (2, Some(5), Some(20)));
     assert_eq!((high.latency.p50_ns, high.latency.p99_ns), (Some(5), Some(20)));
     // Pre-empted 205..260; its last wait has not ended.
-    assert_eq!((low.run_ns, low.preemptions, low.ready_ns, low.waits.count), (115, 1, 55, 0));
+    assert_eq!((low.run_ns, low.preemptions, low.ready_ns, low.waits.count), (115, Some(1), Some(55), 0));
     assert_eq!((report.objects[0].waits.count, report.objects[0].longest_waiter.as_deref()), (1, Some("high")));
     assert_eq!(folded, "IDLE 110\nhigh 175\nlow 115\n");
 }
@@ -95,7 +95,7 @@ fn a_task_that_left_without_a_reason_and_is_made_ready_had_waited() {
     let (report, _) =
         gather(&[(0, SwitchedIn(HIGH)), (10, SwitchedIn(LOW)), (30, ready(HIGH)), (33, SwitchedIn(HIGH)), (40, SwitchedIn(LOW))]);
     let high = &report.tasks[0];
-    assert_eq!((high.name.as_str(), high.waits.total_ns, high.preemptions, high.ready_ns), ("high", 20, 0, 3));
+    assert_eq!((high.name.as_str(), high.waits.total_ns, high.preemptions, high.ready_ns), ("high", 20, Some(0), Some(3)));
     assert_eq!(high.longest_wait.as_ref().unwrap().what, None);
 }
 
@@ -158,6 +158,48 @@ fn nothing_is_measured_across_a_gap() {
     assert_eq!(tasks, [("high", 50, 0), ("low", 5, 0)]);
     assert_eq!(report.tasks[0].latency.count, 1, "made ready after the gap");
     assert_eq!(report.objects[0].holds.unwrap().count, 0);
+}
+
+/// Starvation would be invisible if only readiness that has ended counted.
+#[test]
+fn a_task_that_never_gets_the_core_is_ready_until_a_loss_and_until_the_end() {
+    use EventKind::SwitchedIn;
+    let suspended = |task| EventKind::Suspended(task);
+    let events = [
+        (0, SwitchedIn(HIGH)),
+        (10, ready(LOW)),
+        (30, ready(IDLE)),
+        (40, EventKind::Loss(0)),
+        (50, SwitchedIn(HIGH)),
+        (60, ready(LOW)),
+        (75, suspended(LOW)),
+        (90, waits(WaitReason::Delay, None)),
+    ];
+    let of_low = |report: &StatisticsReport| {
+        let low = report.tasks.iter().find(|task| task.name == "low").unwrap();
+        (low.ready_ns, low.suspended_ns, low.latency.count, low.run_ns)
+    };
+    // 10..30 and 60..75, then 75..90.
+    assert_eq!(of_low(&gather(&events).0), (Some(20 + 15), 15, 0, 0));
+}
+
+#[test]
+fn readiness_that_is_not_recorded_is_not_zero() {
+    let mut entities = entities();
+    let unrecorded = Task { number: 4, name: None, kind: TaskKind::Normal, session: 0, readiness_is_unrecorded: true };
+    let task = entities.add_task(unrecorded).unwrap();
+    let events = [(0, task), (10, LOW), (20, task)];
+    let event = |(time, task)| Event { time: Nanos(time), core: CoreId(0), kind: EventKind::SwitchedIn(task) };
+    let mut statistics = Statistics::new(false);
+    statistics.consume(&EventBatch { events: events.map(event).to_vec(), ..EventBatch::default() }, &entities);
+    statistics.finish();
+    let report = statistics.report(&entities);
+    let figures: Vec<_> =
+        report.tasks.iter().map(|task| (task.number, task.runs.count, task.preemptions, task.ready_ns)).collect();
+    assert_eq!(figures, [(3, 1, Some(0), Some(0)), (4, 1, None, None)]);
+    let text = super::text::tables(&report, 10);
+    let line = text.lines().find(|line| line.contains("#4")).unwrap();
+    assert_eq!(line.split_whitespace().rev().take(3).collect::<Vec<_>>(), ["-", "-", "-"], "pre-empted, ready and longest wait");
 }
 
 #[test]

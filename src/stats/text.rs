@@ -204,8 +204,8 @@ fn tasks(report: &StatisticsReport) -> Table {
             duration(task.run_ns),
             task.runs.count.to_string(),
             optional(task.runs.max_ns),
-            task.preemptions.to_string(),
-            if task.is_idle { "-".into() } else { duration(task.ready_ns) },
+            task.preemptions.map_or_else(|| "-".into(), |preemptions| preemptions.to_string()),
+            optional(task.ready_ns.filter(|_| !task.is_idle)),
             optional(task.waits.max_ns),
             task.longest_wait.as_ref().map_or_else(String::new, |wait| wait.what.clone().unwrap_or_else(|| "unknown".into())),
         ]);

@@ -3,10 +3,12 @@
 //! Every task is a process of its own with one thread, because the viewer takes colour and label of its CPU tracks from the
 //! process. The firmware is one more process, first in order, with the shared groups.
 
+use std::collections::BTreeMap;
+
 use super::numbers::{Numbers, UNKNOWN_TID};
 use super::tasks::Drawn;
 use super::{At, Timeline};
-use crate::model::{Entities, GroupId, Lane, LaneKind, LaneOwner, Object, Session, Task, TaskId, TaskKind};
+use crate::model::{CoreId, Entities, GroupId, Lane, LaneKind, LaneOwner, Object, Session, Task, TaskId, TaskKind};
 use crate::track::{Track, TrackId, TrackKind, Unit};
 
 /// The shared groups, in their order.
@@ -39,8 +41,8 @@ pub struct Layout {
     groups: [Option<TrackId>; Group::ALL.len()],
     pub(super) losses: Option<TrackId>,
     pub(super) numbers: Numbers,
-    /// The thread that represents an unknown task, once it was needed.
-    unknown_tid: Option<i32>,
+    /// The threads that represent unknown tasks, by core: a thread does not run on two at once.
+    unknown_tids: BTreeMap<CoreId, i32>,
 }
 
 impl Layout {
@@ -54,14 +56,14 @@ impl Layout {
             session,
             losses: before.losses,
             numbers: std::mem::take(&mut before.numbers),
-            unknown_tid: before.unknown_tid,
+            unknown_tids: std::mem::take(&mut before.unknown_tids),
             ..Layout::default()
         }
     }
 
-    pub fn unknown_tid(&mut self) -> i32 {
-        let numbers = &mut self.numbers;
-        *self.unknown_tid.get_or_insert_with(|| numbers.unknown_tid())
+    pub fn unknown_tid(&mut self, core: CoreId) -> i32 {
+        let (numbers, is_first) = (&mut self.numbers, self.unknown_tids.is_empty());
+        *self.unknown_tids.entry(core).or_insert_with(|| numbers.unknown_tid(is_first))
     }
 
     fn tid(&mut self, task: &Task) -> i32 {
@@ -288,7 +290,7 @@ impl Timeline {
             let name = self.writer.text_of(drawn.comm);
             push_task(&mut tracks, drawn, self.process_name(name.clone()), name, &description, rank);
         }
-        if let Some(tid) = self.layout.unknown_tid {
+        for &tid in self.layout.unknown_tids.values() {
             let comm = self.words.unknown;
             let drawn = Drawn {
                 pid: tid,

@@ -19,7 +19,7 @@ const SPARE_TID: i32 = 1_000_000;
 const FIRMWARE_PID: i32 = 100_000;
 /// First of the threads that calls are drawn on.
 const CALLS_TID: i32 = 200_000;
-/// The thread that represents an unknown task on a CPU track after a loss.
+/// The thread that represents an unknown task on the first CPU track on which there is one after a loss.
 pub(super) const UNKNOWN_TID: i32 = 99_999;
 
 /// The numbers in use.
@@ -111,9 +111,9 @@ impl Numbers {
         FIRMWARE_PID.saturating_add(self.firmware_pids).saturating_add(i32::try_from(session).unwrap_or(i32::MAX))
     }
 
-    /// The thread that represents an unknown task.
-    pub(super) fn unknown_tid(&mut self) -> i32 {
-        if self.recordings == 0 { UNKNOWN_TID } else { self.spare_tid() }
+    /// A thread that represents an unknown task, the first one of its recording or another.
+    pub(super) fn unknown_tid(&mut self, is_first: bool) -> i32 {
+        if self.recordings == 0 && is_first { UNKNOWN_TID } else { self.spare_tid() }
     }
 
     /// The thread of a track of calls.

@@ -60,6 +60,8 @@ pub struct CoreRows {
     /// The number of the first row in `rows`.
     first: RowNumber,
     started: bool,
+    /// Whether any switch was written.
+    has_written: bool,
     /// The times of the last switch and of the last waking that were written.
     last_switch_ns: Option<u64>,
     last_waking_ns: u64,
@@ -77,10 +79,7 @@ impl CoreRows {
 
     /// Adds a switch and gives its number.
     pub fn switch(&mut self, switch: Switch) -> RowNumber {
-        if !self.started {
-            self.started = true;
-            self.rows.push(Row::Switch(swallowed(switch)));
-        }
+        self.started = true;
         self.rows.push(Row::Switch(switch));
         self.first + self.rows.len() as u64 - 1
     }
@@ -121,8 +120,11 @@ impl CoreRows {
         self.separate(&mut rows, decided);
         let mut open = writer.empty_rows(core.saturating_add(first_cpu));
         match writer.clip().map(|clip| (clip.start_ns(), clip.end_ns())) {
-            None => add(&rows[..decided], first_cpu, &mut open, writer),
-            Some(range_ns) => add(&self.clipped(&rows[..decided], range_ns, writer), first_cpu, &mut open, writer),
+            None => self.add(&rows[..decided], first_cpu, &mut open, writer),
+            Some(range_ns) => {
+                let clipped = self.clipped(&rows[..decided], range_ns, writer);
+                self.add(&clipped, first_cpu, &mut open, writer);
+            }
         }
         rows.drain(..decided);
         self.rows = rows;
@@ -212,28 +214,35 @@ impl CoreRows {
 
     fn enter_range(&mut self, from_ns: u64, clipped: &mut Vec<Row>) {
         if let Some(switch) = self.before_range.take() {
-            let switch = Switch { time_ns: from_ns, ..switch };
-            clipped.extend([swallowed(switch), switch].map(Row::Switch));
+            clipped.push(Row::Switch(Switch { time_ns: from_ns, ..switch }));
         }
     }
-}
 
-/// The viewer drops the first switch of each CPU and only takes the running thread from it. So the first switch is written twice.
-fn swallowed(switch: Switch) -> Switch {
-    Switch { prev_state: Some(PrevState::Ready), ..switch }
-}
-
-/// Adds rows to a block.
-fn add(rows: &[Row], first_cpu: u16, open: &mut SchedRows, writer: &mut Writer) {
-    for row in rows {
-        match *row {
-            Row::Switch(Switch { time_ns, prev_state, next_tid, next_prio, next_comm }) => {
-                let (prev_state, next_comm) = (prev_state.unwrap_or(PrevState::Ready), writer.local(next_comm));
-                open.switches.push(SwitchRow { time_ns, prev_state, next_tid, next_prio, next_comm });
-            }
-            Row::Waking(Waking { time_ns, tid, prio, target_core, from_isr, comm }) => {
-                let (target_core, comm) = (target_core.saturating_add(first_cpu), writer.local(comm));
-                open.wakings.push(WakingRow { time_ns, tid, prio, target_core, from_isr, comm });
+    /// Adds rows to a block. The viewer drops the first switch of each CPU and only takes the running thread from it, so a switch to no task
+    /// comes before the first one. Were it to the first one's task, the viewer would believe that this task left the CPU: its readiness since
+    /// a waking by another CPU would never end.
+    fn add(&mut self, rows: &[Row], first_cpu: u16, open: &mut SchedRows, writer: &mut Writer) {
+        for row in rows {
+            match *row {
+                Row::Switch(Switch { time_ns, prev_state, next_tid, next_prio, next_comm }) => {
+                    let (prev_state, next_comm) = (prev_state.unwrap_or(PrevState::Ready), writer.local(next_comm));
+                    if !std::mem::replace(&mut self.has_written, true) {
+                        let name = writer.name("idle");
+                        let next_comm = writer.local(name);
+                        open.switches.push(SwitchRow {
+                            time_ns,
+                            prev_state: PrevState::Ready,
+                            next_tid: 0,
+                            next_prio: 0,
+                            next_comm,
+                        });
+                    }
+                    open.switches.push(SwitchRow { time_ns, prev_state, next_tid, next_prio, next_comm });
+                }
+                Row::Waking(Waking { time_ns, tid, prio, target_core, from_isr, comm }) => {
+                    let (target_core, comm) = (target_core.saturating_add(first_cpu), writer.local(comm));
+                    open.wakings.push(WakingRow { time_ns, tid, prio, target_core, from_isr, comm });
+                }
             }
         }
     }

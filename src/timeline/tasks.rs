@@ -500,7 +500,7 @@ impl Timeline {
 
     pub(super) fn switch_to_unknown(&mut self, core: CoreId, prev_state: Option<PrevState>, time_ns: u64) {
         let next_comm = self.words.unknown;
-        let next_tid = self.layout.unknown_tid();
+        let next_tid = self.layout.unknown_tid(core);
         self.core(core).rows.switch(Switch { time_ns, prev_state, next_tid, next_prio: 100, next_comm });
     }
 

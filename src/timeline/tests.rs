@@ -118,7 +118,7 @@ fn wakings_and_switches_of_the_same_time_are_apart() {
     timeline.finish();
     let blocks = timeline.take_blocks();
     let rows = || blocks.iter().flat_map(|block| &block.sched);
-    // The first switch is there twice, and the end is one.
+    // A switch to no task comes before the first one, and the end is one.
     let switches: Vec<u64> = rows().flat_map(|rows| &rows.switches).map(|row| row.time_ns).collect();
     assert_eq!(switches, [100, 100, 100, 1_000, 1_000, 2_000, 3_000, 3_000]);
     let wakings: Vec<u64> = rows().flat_map(|rows| &rows.wakings).map(|row| row.time_ns).collect();
@@ -201,13 +201,28 @@ fn a_core_whose_recording_ends_early_runs_nothing_known_after_that() {
         &entities,
     );
     let of_core_1: Vec<(u64, i32)> = rows[1].iter().map(|row| (row.time_ns, row.next_tid)).collect();
-    // The first switch is written twice. The last one is to the thread that represents an unknown task.
-    assert_eq!(of_core_1[..2], [(12, 8), (12, 8)]);
+    // A switch to no task comes first. The last one is to the thread that represents an unknown task.
+    assert_eq!(of_core_1[..2], [(12, 0), (12, 8)]);
     assert_eq!(of_core_1.len(), 3);
     assert_eq!(of_core_1[2].0, 20);
     assert!(![0, 7, 8].contains(&of_core_1[2].1));
     // The other core continues to the end.
     assert_eq!(rows[0].last().map(|row| (row.time_ns, row.next_tid, row.prev_state)), Some((90, 0, PrevState::Ready)));
+}
+
+#[test]
+fn cores_whose_tasks_are_unknown_run_different_threads() {
+    let rows = switches(
+        &[
+            (10, 0, EventKind::SwitchedIn(TaskId(0))),
+            (12, 1, EventKind::SwitchedIn(TaskId(1))),
+            (20, 1, EventKind::CoreEnd),
+            (30, 0, EventKind::CoreEnd),
+        ],
+        &entities(2),
+    );
+    let unknown = |core: usize| rows[core].last().map(|row| row.next_tid);
+    assert_ne!(unknown(0), unknown(1));
 }
 
 /// The slices on the first task's thread, as begin, end, and whether they continue a wait.

@@ -388,8 +388,8 @@ impl Machine {
         let left = before.map_or(Some(0), |before| self.left(before, ns));
         let switches = self.picture.switches.entry(core).or_default();
         if switches.is_empty() {
-            // The viewer swallows the first switch, so it is said twice.
-            switches.push(Switch { ns, left: Some(0), next });
+            // The viewer swallows the first switch, so one to no task comes before.
+            switches.push(Switch { ns, left: Some(0), next: IDLE });
         }
         switches.push(Switch { ns, left, next });
         self.stop_waiting(task, ns);
