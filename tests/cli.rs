@@ -706,12 +706,15 @@ fn recordings_that_were_taken_for_text_are_restored_or_named() {
 #[test]
 fn options_that_match_nothing_are_told() {
     let desk = Desk::new();
-    for name in ["dpp.bin", "pump.bin", "pump.elf", "console.txt", "app.xml", "blinky.swo", "sniffer.bin"] {
+    for name in ["dpp.bin", "pump.bin", "pump.elf", "console.txt", "app.xml", "blinky.swo", "sniffer.bin", "gateway.trx"] {
         desk.put(name, &fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo").join(name)).unwrap());
     }
     desk.put("empty", b"# nothing\n");
+    desk.put("other.trxc", b"Start\n60000, Other, OT, (0,0,0), (0,0,0), value\nEnd\n");
     for (line, said) in [
         ("dpp.bin --qs-counter PHILO:0", "no application record has the name PHILO. There are: LOAD, PHILO_STAT."),
+        ("dpp.bin --qs-counter LOAD:9", "no record LOAD in the capture has a number as element 9"),
+        ("gateway.trx --tracex-events other.trxc", "--tracex-events other.trxc: none of the 1 user events that it names is"),
         ("pump.bin --function nope --elf pump.elf", "leave out all calls. `traceconv stats` lists"),
         ("pump.bin --min-duration 1s", "leave out all calls; without --elf"),
         ("blinky.swo --itm-port 9=text", "--itm-port 9: nothing was written to this port. Ports with writes: 0, 1."),

@@ -101,6 +101,22 @@ fn a_trace_is_split_into_files_that_stand_alone() {
     flate2::read::GzDecoder::new(&desk.get("m.001.perfetto-trace")[..]).read_to_end(&mut part).unwrap();
     assert!(part.len() <= 90_000);
     Trace::parse(&part).unwrap();
+    // Records at one time cannot be divided: a part is larger, or it is refused if it is far too large.
+    let record = |number: u32| {
+        let mut body = vec![number as u8, 100, 1, 0, 0, 0, 5];
+        body.extend(number.to_le_bytes());
+        body.push(!body.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)));
+        let escaped =
+            body.iter().flat_map(|&byte| if matches!(byte, 0x7d | 0x7e) { vec![0x7d, byte ^ 0x20] } else { vec![byte] });
+        escaped.chain([0x7e]).collect::<Vec<u8>>()
+    };
+    for (records, status) in [(4000, 0), (20_000, 1)] {
+        desk.put("moment.bin", &(1..records).flat_map(record).collect::<Vec<u8>>());
+        let said = desk.run("moment.bin --format qs --split-size 70k").ends(status).stderr;
+        let expected =
+            if status == 0 { "more than --split-size 70000: they belong to one short moment" } else { "70000 is too small: " };
+        assert!(said.contains(expected), "{said}");
+    }
     assert!(desk.run("demo.bin --split-size 70k -o -").ends(2).stderr.contains("--split-size writes several files"));
     assert!(desk.run("demo.bin --split-size 70").ends(2).stderr.contains("at least 65536 bytes"));
     desk.run("demo.bin --split-size 70k -o /dev/null").ends(2).says(&["/dev/null is a device or a pipe"]);

@@ -24,6 +24,9 @@ const SPLIT_MIN_BYTES: u64 = 64 << 10;
 /// How often a part that became too large is tried again, shorter.
 const ATTEMPTS: usize = 8;
 
+/// How many times as large as the limit a part may be, with a warning, if it cannot be divided.
+const OVERSIZE: u64 = 2;
+
 /// The options.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(super) struct FormArgs {
@@ -180,6 +183,7 @@ impl Form {
         let mut ends: Vec<Nanos> = cuts.into_iter().rev().collect();
         let mut from = options.from;
         let mut parts: Vec<(PathBuf, Complete)> = Vec::new();
+        let mut too_large: Vec<String> = Vec::new();
         let (mut output_bytes, mut plain_bytes, mut largest_bytes) = (0u64, 0u64, 0u64);
         let mut attempts = 0;
         loop {
@@ -208,11 +212,18 @@ impl Form {
                     continue;
                 }
             }
-            if part.output_bytes > limit_bytes {
+            if part.output_bytes > limit_bytes.saturating_mul(OVERSIZE) {
                 bail!(
                     "--split-size {limit_bytes} is too small: {} bytes belong to one short moment; name a larger size",
                     part.output_bytes
                 );
+            }
+            if part.output_bytes > limit_bytes {
+                too_large.push(format!(
+                    "{} has {} bytes, more than --split-size {limit_bytes}: they belong to one short moment, which cannot be divided",
+                    shown(&part_path),
+                    part.output_bytes
+                ));
             }
             attempts = 0;
             output_bytes += file_bytes.unwrap_or(part.output_bytes);
@@ -227,6 +238,7 @@ impl Form {
         check()?;
         let mut written = Written { converted: whole, parts: Vec::new(), output_bytes, plain_bytes: None, largest_bytes };
         written.plain_bytes = self.compression.map(|_| plain_bytes);
+        written.converted.warnings.append(&mut too_large);
         if written.converted.inputs.iter().all(|input| !input.has_content()) {
             return Ok(written);
         }

@@ -9,9 +9,13 @@ use super::layer::{Damage, Layer};
 use super::spool::Spool;
 use super::text::{SYMBOLS_MIN, Strays, first_lines, without_mark};
 use super::{Bytes, InputError};
+use crate::model::losses;
 
 /// How many digits an address has, if nothing else marks it as one.
 const ADDRESS_DIGITS: RangeInclusive<usize> = 6..=16;
+
+/// How many digits an address has at least before a sign, if the addresses rise by the lengths of the rows.
+const SHORT_ADDRESS_DIGITS: usize = 4;
 
 /// The first words of the lines, where neither a colon nor a sign ends them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +128,8 @@ enum Line {
 /// A row of words.
 struct Row<'a> {
     address: u64,
+    /// The address has fewer digits than one by itself.
+    is_short: bool,
     /// The words after the address, as far as they are in hex, each with the blanks before it.
     words: Vec<(usize, &'a [u8])>,
     /// The rest: the bytes as characters, with the blanks before it.
@@ -153,7 +159,8 @@ impl<'a> Row<'a> {
         let classed = line.get(class..)?.strip_prefix(b":").filter(|_| (1..=4).contains(&class));
         let (digits, rest, is_prefixed) = hex_digits(classed.unwrap_or(line));
         let is_marked = is_prefixed || classed.is_some();
-        if !is_prefixed && !ADDRESS_DIGITS.contains(&digits.len()) {
+        let is_short = !is_prefixed && (SHORT_ADDRESS_DIGITS..*ADDRESS_DIGITS.start()).contains(&digits.len());
+        if !is_prefixed && !is_short && !ADDRESS_DIGITS.contains(&digits.len()) {
             return None;
         }
         let address = u64::from_str_radix(std::str::from_utf8(digits).ok()?, base).ok()?;
@@ -165,11 +172,13 @@ impl<'a> Row<'a> {
         };
         let (rest, is_ended) = match after {
             [b':' | b'=' | b'|', rest @ ..] => (rest, true),
-            _ if blanks > 0 && !is_marked || after.is_empty() => (after, false),
+            _ if is_short => return None,
+            // ESP-IDF has no sign between them.
+            _ if blanks > 0 && (!is_marked || after.ends_with(b"|")) || after.is_empty() => (after, false),
             _ => return None,
         };
         let is_sign = is_ended && after.first() != Some(&b':');
-        let mut row = Row { address, words: Vec::new(), characters: None, are_numbers: is_marked || is_sign };
+        let mut row = Row { address, is_short, words: Vec::new(), characters: None, are_numbers: is_marked || is_sign };
         let mut rest = rest;
         loop {
             let (blanks, after) = without_blanks(rest);
@@ -291,6 +300,9 @@ impl Layout {
         if let Rows::Words(base) = rows {
             let read: Vec<Row<'_>> = lines.iter().filter_map(|line| Row::read(line, base)).collect();
             layout.row_bytes = row_bytes(&read);
+            if !are_addresses(&read, layout.row_bytes) {
+                return None;
+            }
             layout.is_little_endian = is_little_endian(&read, layout);
         }
         layout.fits(&lines).then_some(layout)
@@ -314,7 +326,9 @@ impl Layout {
             (Rows::Motorola, _) => false,
             (Rows::Words(_), _) => {
                 let (digits, _, is_prefixed) = hex_digits(line);
-                is_prefixed || digits.len() >= *ADDRESS_DIGITS.start()
+                is_prefixed
+                    || digits.len() >= *ADDRESS_DIGITS.start()
+                    || digits.len() >= SHORT_ADDRESS_DIGITS && line.get(digits.len()) == Some(&b':')
             }
         }
     }
@@ -345,6 +359,15 @@ fn row_bytes(rows: &[Row<'_>]) -> Option<usize> {
         .collect();
     rises.sort_unstable();
     rises.chunk_by(|one, other| one == other).max_by_key(|equal| equal.len()).and_then(|equal| equal.first().copied())
+}
+
+/// Whether short numbers before the rows are addresses, and not line numbers or times: most rise by the bytes of the row before.
+fn are_addresses(rows: &[Row<'_>], row_bytes: Option<usize>) -> bool {
+    let follows = |two: &[Row<'_>]| {
+        let len: usize = two[0].data(row_bytes).map(|word| word.len() / 2).sum();
+        two[0].address.checked_add(len as u64) == Some(two[1].address)
+    };
+    !rows.iter().any(|row| row.is_short) || 2 * rows.windows(2).filter(|two| follows(two)).count() > rows.len() - 1
 }
 
 /// Whether words of several bytes are numbers of a little-endian machine: the characters say so, otherwise the form of the rows.
@@ -400,12 +423,14 @@ impl OtherLines {
 
 /// Decodes a dump. The addresses must follow each other; where they do not, lines are missing, or something else lies between. Prompts and
 /// commands before the first row and after the last one are not part of it.
-pub(super) fn decode(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, InputError> {
+pub(super) fn decode(source: &Bytes, spool: &mut Spool<'_>) -> Result<Vec<Damage>, InputError> {
     let text = without_mark(source);
-    let mut strays = Strays::new();
-    let Some(layout) = Layout::of(text) else { return Ok(None) };
+    let (mut strays, mut missing) = (Strays::new(losses::TEXT_ENCODING_DAMAGED), Strays::new(losses::TEXT_DATA_MISSING));
+    let Some(layout) = Layout::of(text) else { return Ok(Vec::new()) };
     let (mut line_bytes, mut before, mut others) = (Vec::new(), Vec::new(), OtherLines::default());
     let (mut expected, mut is_repeated, mut base) = (None, false, 0);
+    // Damaged rows before this one, and the bytes of the longest row.
+    let (mut damaged, mut longest) = (0, 0);
     for (number, line) in (1..).zip(text.split(|&byte| byte == b'\n')) {
         line_bytes.clear();
         match layout.line(line, &mut base, &mut line_bytes) {
@@ -417,11 +442,13 @@ pub(super) fn decode(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Dam
                         spool.push(before.get(..len).unwrap_or_default())?;
                         at += len as u64;
                     }
-                    if at != address {
-                        strays.add(1, spool.len(), || format!("the address in line {number} does not follow the line before"));
+                    let is_explained = address.checked_sub(at).is_some_and(|gap| gap <= damaged * longest);
+                    if at != address && !is_explained {
+                        missing.add(1, spool.len(), || format!("the address in line {number} does not follow the line before"));
                     }
                 }
-                is_repeated = false;
+                (is_repeated, damaged) = (false, 0);
+                longest = longest.max(line_bytes.len() as u64);
                 spool.push(&line_bytes)?;
                 if !line_bytes.is_empty() {
                     std::mem::swap(&mut before, &mut line_bytes);
@@ -432,6 +459,7 @@ pub(super) fn decode(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Dam
             None if expected.is_none() && !layout.resembles_row(line) => {}
             None => {
                 others.count += 1;
+                damaged += 1;
                 others.first.get_or_insert((number, spool.len()));
                 if layout.resembles_row(line) {
                     others.move_to(&mut strays);
@@ -439,7 +467,7 @@ pub(super) fn decode(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Dam
             }
         }
     }
-    Ok(strays.into_damage())
+    Ok(strays.into_damage().into_iter().chain(missing.into_damage()).collect())
 }
 
 #[cfg(test)]
@@ -669,8 +697,9 @@ mod tests {
             let mut lines: Vec<&str> = text.lines().collect();
             let wrong = lines[20].replacen(&lines[20][12..13], "Z", 1);
             lines[20] = &wrong;
-            let said = open(lines.join("\n").as_bytes()).damages()[0].detail.clone();
-            assert_eq!(said, "line 21 is not a line of a dump, or is damaged, and 1 more");
+            let [damage] = open(lines.join("\n").as_bytes()).damages().to_vec().try_into().unwrap();
+            let said = damage.detail;
+            assert_eq!(said, "line 21 is not a line of a dump, or is damaged");
             lines.remove(20);
             assert_eq!(
                 open(lines.join("\n").as_bytes()).damages()[0].detail,

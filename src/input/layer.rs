@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use super::spool::Spool;
-use super::{Bytes, InputError, ReadOptions, dump, text, text_mode};
+use super::{Bytes, InputError, ReadOptions, c_array, dump, log_lines, text, text_mode};
 use crate::model::LossKind;
 #[cfg(feature = "compress")]
 use crate::model::losses;
@@ -28,6 +28,10 @@ pub enum Layer {
     IntelHex,
     /// Motorola S-records.
     SRecords,
+    /// An array of bytes in C, as `xxd -i` writes it.
+    CArray,
+    /// Lines of a log, of which some hold the recording in hex after their time and tag.
+    LogLines,
     /// RFC 4648 section 4.
     Base64,
     /// The lines that a J-Link's server of RTT (port 19021) sends first.
@@ -52,6 +56,8 @@ impl Layer {
             Layer::HexDumpOfWords => "hex dump of little-endian words",
             Layer::IntelHex => "Intel HEX",
             Layer::SRecords => "Motorola S-records",
+            Layer::CArray => "C array",
+            Layer::LogLines => "log lines",
             Layer::Base64 => "base64 text",
             Layer::JLink => "J-Link RTT stream",
             Layer::Utf16 => "UTF-16 text",
@@ -86,7 +92,7 @@ pub struct Damage {
 /// The content of a layer.
 pub(super) struct Unwrapped {
     pub(super) bytes: Bytes,
-    pub(super) damage: Option<Damage>,
+    pub(super) damages: Vec<Damage>,
 }
 
 impl Layer {
@@ -100,6 +106,7 @@ impl Layer {
             _ if !text::begins_as_text(bytes) => None,
             _ if text::greeting_bytes(bytes).is_some() => Some(Layer::JLink),
             _ if text::looks_like_hex(bytes) => Some(Layer::Hex),
+            _ if c_array::looks_like_array(bytes) => Some(Layer::CArray),
             _ => dump::sniff(bytes).or_else(|| text::looks_like_base64(bytes).then_some(Layer::Base64)),
         }
     }
@@ -107,22 +114,24 @@ impl Layer {
     /// Removes the layer.
     pub(super) fn content(self, source: &Bytes, options: &ReadOptions) -> Result<Unwrapped, InputError> {
         let mut spool = Spool::of_layer(options, self.name());
-        let damage = match self {
-            Layer::Gzip => gunzip(source, &mut spool)?,
-            Layer::Zstd => unzstd(source, &mut spool)?,
-            Layer::Hex => text::decode_hex(source, &mut spool)?,
+        let damages = match self {
+            Layer::Gzip => Vec::from_iter(gunzip(source, &mut spool)?),
+            Layer::Zstd => Vec::from_iter(unzstd(source, &mut spool)?),
+            Layer::Hex => Vec::from_iter(text::decode_hex(source, &mut spool)?),
             Layer::HexDump | Layer::HexDumpOfWords | Layer::IntelHex | Layer::SRecords => dump::decode(source, &mut spool)?,
-            Layer::Base64 => text::decode_base64(source, &mut spool)?,
-            Layer::JLink => text::leave_greeting(source, &mut spool)?,
-            Layer::Utf16 => text_mode::decode_utf16(source, &mut spool)?,
-            Layer::Latin1 => text_mode::decode_latin1(source, &mut spool)?,
-            Layer::CrLf => text_mode::decode_cr_lf(source, &mut spool)?,
+            Layer::CArray => c_array::decode(source, &mut spool)?,
+            Layer::LogLines => log_lines::decode(source, &mut spool)?,
+            Layer::Base64 => Vec::from_iter(text::decode_base64(source, &mut spool)?),
+            Layer::JLink => Vec::from_iter(text::leave_greeting(source, &mut spool)?),
+            Layer::Utf16 => Vec::from_iter(text_mode::decode_utf16(source, &mut spool)?),
+            Layer::Latin1 => Vec::from_iter(text_mode::decode_latin1(source, &mut spool)?),
+            Layer::CrLf => Vec::from_iter(text_mode::decode_cr_lf(source, &mut spool)?),
         };
         let bytes = spool.finish()?;
-        match damage {
-            Some(damage) if bytes.is_empty() => Err(InputError::Undecodable { layer: self, detail: damage.detail }),
+        match damages.first() {
+            Some(damage) if bytes.is_empty() => Err(InputError::Undecodable { layer: self, detail: damage.detail.clone() }),
             None if bytes.is_empty() => Err(InputError::NothingInside(self)),
-            damage => Ok(Unwrapped { bytes, damage }),
+            _ => Ok(Unwrapped { bytes, damages }),
         }
     }
 }
@@ -261,7 +270,17 @@ fn unzstd(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, Input
         Ok(mut decoder) => copy(&mut decoder, &mut buffer, spool)?,
         Err(error) => Err(error),
     };
-    Ok(failed.err().map(|error| broken(Layer::Zstd, reader.at, spool, &error)))
+    Ok(failed.err().map(|error| {
+        let mut damage = broken(Layer::Zstd, reader.at, spool, &error);
+        if spool.len() == 0 && error.kind() == io::ErrorKind::UnexpectedEof {
+            let stated = zstd::zstd_safe::get_frame_content_size(source).ok().flatten();
+            let of = stated.map_or_else(String::new, |bytes| format!(" of the {bytes} bytes that were compressed"));
+            damage.detail += &format!(
+                ", within its first block, and zstd gives only whole blocks (of up to 128 KiB): nothing{of} can be read"
+            );
+        }
+        damage
+    }))
 }
 
 #[cfg(not(feature = "compress"))]
@@ -308,6 +327,20 @@ mod tests {
 
     fn open(file: Vec<u8>) -> Result<Input, InputError> {
         Input::from_vec(file, &ReadOptions::default())
+    }
+
+    #[test]
+    fn a_stream_of_zstd_that_ends_within_its_first_block_says_so() {
+        // A block that is compressed: others give their bytes one by one.
+        let data = data_encoding::HEXLOWER.encode(&content(150));
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.set_pledged_src_size(Some(300)).unwrap();
+        encoder.include_contentsize(true).unwrap();
+        encoder.write_all(data.as_bytes()).unwrap();
+        let file = encoder.finish().unwrap();
+        let said = open(file[..file.len() / 2].to_vec()).unwrap_err().to_string();
+        let expected = "within its first block, and zstd gives only whole blocks (of up to 128 KiB): nothing of the 300 bytes that were compressed can be read";
+        assert!(said.contains(expected), "{said}");
     }
 
     const GREETING: &[u8] =

@@ -1,7 +1,7 @@
 //! Where bytes come from: files, pipes and memory, compressed or written as text, and which format they are in.
 //!
 //! An [`Input`] is the bytes that a format's decoder is given. Layers around them on disk are recognised by content, never by
-//! a file's name, and removed here: **layers** are gzip, zstd, hex text, base64 text and text modes, also one inside the other. A layer
+//! a file's name, and removed here: **layers** are gzip, zstd, hex and base64 text, dumps, log lines and text modes, also one inside the other. A layer
 //! that is damaged gives the part that could be read; the rest is reported as [`Damage`], and conversion goes on.
 //!
 //! Memory stays bounded: regular files are mapped, and data that cannot be mapped (a pipe, the content of a layer) are spooled to
@@ -13,11 +13,13 @@
 #[cfg(feature = "archives")]
 pub mod archive;
 mod bytes;
+mod c_array;
 mod cores_json;
 pub mod detect;
 mod dump;
 mod error;
 mod layer;
+mod log_lines;
 #[cfg(feature = "mmap")]
 pub mod mapped;
 mod margins;
@@ -173,7 +175,7 @@ impl Input {
         let mut layers = Vec::new();
         let mut damages: Vec<Damage> = Vec::new();
         while layers.len() < LAYERS_MAX
-            && let Some(layer) = Layer::sniff(&bytes).or_else(|| text_mode::undoable(&bytes))
+            && let Some(layer) = Layer::sniff(&bytes).or_else(|| text_mode::undoable(&bytes)).or_else(|| log_lines::sniff(&bytes))
         {
             let unwrapped = layer.content(&bytes, options);
             if bytes.was_cut_short() {
@@ -186,7 +188,7 @@ impl Input {
             for damage in &mut damages {
                 damage.offset = bytes.len() as u64;
             }
-            damages.extend(unwrapped.damage);
+            damages.extend(unwrapped.damages);
         }
         Ok(Input { bytes, layers, file_bytes, damages, part: None, notes: Vec::new() })
     }

@@ -7,10 +7,10 @@ use data_encoding::{BASE64, Encoding};
 use super::layer::Damage;
 use super::spool::Spool;
 use super::{Bytes, InputError, dump};
-use crate::model::losses;
+use crate::model::{LossKind, losses};
 
 /// How much of an input must be text to be taken for it, in bytes.
-const SNIFF_BYTES: usize = 64 << 10;
+pub(super) const SNIFF_BYTES: usize = 64 << 10;
 
 /// Fewer hex digits or base64 symbols than this can be anything.
 pub(super) const SYMBOLS_MIN: usize = 4;
@@ -129,15 +129,16 @@ impl HexDecoder {
     }
 }
 
-/// Counts characters that do not belong.
+/// Counts cases of one kind, and describes the first.
 pub(super) struct Strays {
+    kind: LossKind,
     count: u64,
     first: Option<(u64, String)>,
 }
 
 impl Strays {
-    pub(super) fn new() -> Strays {
-        Strays { count: 0, first: None }
+    pub(super) fn new(kind: LossKind) -> Strays {
+        Strays { kind, count: 0, first: None }
     }
 
     pub(super) fn add(&mut self, count: u64, decoded_offset: u64, what: impl FnOnce() -> String) {
@@ -150,7 +151,7 @@ impl Strays {
         let more = if self.count > 1 { format!(", and {} more", self.count - 1) } else { String::new() };
         let detail = format!("{first}{more}");
         // How many events that costs shows in the frames around it.
-        Some(Damage { kind: losses::TEXT_ENCODING_DAMAGED, offset, count: self.count, at_least_lost: 0, detail })
+        Some(Damage { kind: self.kind, offset, count: self.count, at_least_lost: 0, detail })
     }
 }
 
@@ -192,7 +193,7 @@ pub(super) fn leave_greeting(source: &Bytes, spool: &mut Spool<'_>) -> Result<Op
 /// Decodes hex text.
 pub(super) fn decode_hex(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, InputError> {
     let mut hex = HexDecoder::default();
-    let mut strays = Strays::new();
+    let mut strays = Strays::new(losses::TEXT_ENCODING_DAMAGED);
     let mut decoded = Vec::with_capacity(STEP_BYTES / 2);
     for (start, step) in steps(source) {
         for (index, &byte) in step.iter().enumerate() {
@@ -217,7 +218,7 @@ pub(super) fn decode_hex(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option
 /// Decodes base64 text: padded or not, also several padded texts one after the other.
 pub(super) fn decode_base64(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, InputError> {
     let encoding = lenient_base64();
-    let mut strays = Strays::new();
+    let mut strays = Strays::new(losses::TEXT_ENCODING_DAMAGED);
     let mut symbols = Vec::with_capacity(STEP_BYTES + 4);
     let mut decoded = Vec::new();
     for (start, step) in steps(source) {

@@ -237,7 +237,9 @@ losses! {
     "The input around the recording" {
         Loss COMPRESSED_STREAM_DAMAGED "compressed_stream_damaged": "the compressed stream is damaged; what follows is missing", "Transfer the file again.";
         Loss ARCHIVE_CUT "archive_cut": "the archive is cut off or damaged within this file, and the rest of the file is missing", "Copy the archive again.";
-        Loss TEXT_ENCODING_DAMAGED "text_encoding_damaged": "characters that are not part of the hex or base64 text were skipped", "Remove log lines and prompts from the text.";
+        Loss TEXT_ENCODING_DAMAGED "text_encoding_damaged": "characters or lines that are not part of the recording's text were skipped", "Remove log lines and prompts from the text.";
+        Loss TEXT_DATA_MISSING "text_data_missing": "data are missing in the recording's text, by the addresses of its rows or the length that it states", "Copy the whole text again.";
+        Repair LOG_LINES "log_lines": "lines of a log that do not hold the recording were left out", NOTHING;
         Repair ERASED_MEMORY "erased_memory": "erased memory (bytes 00 or FF) around the recording was left out", MARGIN;
         Repair CONSOLE_TEXT "console_text": "text before the recording, as of a boot loader, was left out", MARGIN;
         Repair TEXT_MODE "text_mode": "a program had taken the recording for text and changed its bytes; that was undone", "Record and transfer it as binary data.";

@@ -59,7 +59,7 @@ impl Format for TraceX {
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
         let mut names = Names::default();
         for (path, bytes) in inputs.first().into_iter().flat_map(|input| input.files("tracex-events")) {
-            if names.add_file(&String::from_utf8_lossy(bytes)) == 0 {
+            if names.add_file(path, &String::from_utf8_lossy(bytes)) == 0 {
                 let found = format!("`{path}` names no user event");
                 let expected = "expected lines between Start and End with a number from 4096 to 65535, a name, an abbreviation, two \
                                 colours and names of fields, as in 4096, Sample, SA, (0,0,0), (255,0,0), channel, value";

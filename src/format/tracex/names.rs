@@ -69,6 +69,8 @@ pub struct EventNames {
 #[derive(Clone, Debug)]
 pub struct Names {
     events: FxHashMap<u32, EventNames>,
+    /// The files with names, each with the user events that it names.
+    files: Vec<(String, Vec<u32>)>,
 }
 
 impl Default for Names {
@@ -79,18 +81,25 @@ impl Default for Names {
             let fields = words.map(|field| if field == "-" { String::new() } else { field.to_owned() }).collect();
             Some((id, EventNames { name, fields }))
         });
-        Names { events: events.collect() }
+        Names { events: events.collect(), files: Vec::new() }
     }
 }
 
 impl Names {
     /// Adds the user events of a `.trxc` file. Returns how many it names.
-    pub fn add_file(&mut self, text: &str) -> usize {
+    pub fn add_file(&mut self, path: &str, text: &str) -> usize {
         let lines = text.lines().map(str::trim).skip_while(|line| !line.eq_ignore_ascii_case("start")).skip(1);
         let found: Vec<_> = lines.take_while(|line| !line.eq_ignore_ascii_case("end")).filter_map(event_of).collect();
         let count = found.len();
+        self.files.push((path.to_owned(), found.iter().map(|(id, _)| *id).collect()));
         self.events.extend(found);
         count
+    }
+
+    /// The files with names of which none belongs to an event that occurs, each with the number of its names.
+    pub fn unused_files(&self, occurs: impl Fn(u32) -> bool) -> impl Iterator<Item = (&str, usize)> {
+        let is_unused = move |ids: &[u32]| !ids.iter().any(|&id| occurs(id));
+        self.files.iter().filter(move |(_, ids)| is_unused(ids)).map(|(path, ids)| (path.as_str(), ids.len()))
     }
 
     /// The names of an event, if it has any.
@@ -155,12 +164,12 @@ mod tests {
     fn files_name_user_events() {
         let mut names = Names::default();
         let file = "// Comment\nStart\n4096, Sample, SA, (0,0,0), (255, 0, 0), channel, value\n7, no, no\n4097,Bare\nEnd\n4098, late, la\n";
-        assert_eq!(names.add_file(file), 2);
+        assert_eq!(names.add_file("a.trxc", file), 2);
         assert_eq!(names.get(4096), Some(&EventNames { name: "Sample".into(), fields: vec!["channel".into(), "value".into()] }));
         assert_eq!((names.name(4097), names.name(4098)), ("Bare".into(), "user_event_4098".into()));
         // A second file may name them again.
-        assert_eq!(names.add_file("Start\n4097,Full\nEnd"), 1);
+        assert_eq!(names.add_file("b.trxc", "Start\n4097,Full\nEnd"), 1);
         assert_eq!(names.name(4097), "Full");
-        assert_eq!(names.add_file("no events"), 0);
+        assert_eq!(names.add_file("c.trxc", "no events"), 0);
     }
 }

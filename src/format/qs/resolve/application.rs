@@ -67,8 +67,13 @@ impl RecordResolver<'_, '_> {
             return;
         }
         for number in 0..self.firmware.counters.len() {
-            if self.firmware.counters.get(number).is_none_or(|&(of, element, _)| (of, element) != (id, index)) {
+            let Some(&counter) = self.firmware.counters.get(number).filter(|counter| (counter.id, counter.index) == (id, index))
+            else {
                 continue;
+            };
+            let is_number = matches!(value, ArgValue::Uint(_) | ArgValue::Hex(_) | ArgValue::Int(_) | ArgValue::Float(_));
+            if let Some(counted) = self.firmware.counted.get_mut(counter.number) {
+                *counted |= is_number;
             }
             let Some(lane) = self.firmware.counter(number, self.from, self.out.entities) else { continue };
             match value {

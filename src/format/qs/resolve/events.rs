@@ -10,7 +10,7 @@ use super::super::layout::FixedFields;
 use super::super::record::{Field, Kind, command_name};
 use super::super::sessions::Session;
 use super::Resolved;
-use super::firmware::{ArgName, Firmware, SingleTrack, TrackGroup, push_event};
+use super::firmware::{ArgName, Counter, Firmware, SingleTrack, TrackGroup, push_event};
 use super::tables::{Armed, Verb};
 
 /// The state of the scheduler and of the event in progress, in one session.
@@ -89,7 +89,8 @@ impl RecordResolver<'_, '_> {
     /// The target was reset, and runs the same program.
     pub fn begin_session(&mut self, number: u32) {
         let mut begun = Firmware::new(number, self.firmware.core, self.firmware.stretch + 1);
-        begun.counters = self.firmware.counters.iter().map(|&(id, index, _)| (id, index, None)).collect();
+        begun.counters = self.firmware.counters.iter().map(|&counter| Counter { lane: None, ..counter }).collect();
+        begun.counted = std::mem::take(&mut self.firmware.counted);
         *self.firmware = begun;
         *self.run_state = RunState::new();
         self.emit(EventKind::SessionStart(number));

@@ -134,7 +134,20 @@ pub struct Firmware {
     rates: Vec<Option<LaneId>>,
     isrs: Vec<Option<IsrId>>,
     threads: Vec<Option<LaneId>>,
-    pub counters: Vec<(u8, usize, Option<LaneId>)>,
+    pub counters: Vec<Counter>,
+    /// Which of the counters that the user asked for have had a value, in any session.
+    pub counted: Vec<bool>,
+}
+
+/// An element of application records to draw as a counter.
+#[derive(Clone, Copy)]
+pub struct Counter {
+    /// Its number among those that the user asked for.
+    pub number: usize,
+    pub id: u8,
+    pub index: usize,
+    /// Once it has been drawn in this session.
+    pub lane: Option<LaneId>,
 }
 
 impl Firmware {
@@ -154,6 +167,7 @@ impl Firmware {
             isrs: vec![None; 256],
             threads: vec![None; 256],
             counters: Vec::new(),
+            counted: Vec::new(),
         }
     }
 
@@ -244,14 +258,14 @@ impl Firmware {
 
     /// The counter of an element of an application record.
     pub fn counter(&mut self, number: usize, from: &QsSession, entities: &mut Entities) -> Option<LaneId> {
-        let &(id, index, lane) = self.counters.get(number)?;
+        let &Counter { id, index, lane, .. } = self.counters.get(number)?;
         if lane.is_some() {
             return lane;
         }
         let name = format!("{}:{index}", from.names.record(id).unwrap_or("USER"));
         let lane = self.lane(&name, number as u32, LaneKind::Values, Some(TrackGroup::Counters), entities);
         if let Some(place) = self.counters.get_mut(number) {
-            place.2 = lane;
+            place.lane = lane;
         }
         lane
     }

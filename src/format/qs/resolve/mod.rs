@@ -24,7 +24,7 @@ use super::decode::Records;
 use super::record::Kind;
 use super::sessions::Sessions;
 use events::{DrawSettings, RecordResolver, RunState};
-use firmware::{Firmware, push_event, session_of};
+use firmware::{Counter, Firmware, push_event, session_of};
 use view::{ViewFields, show_invalid};
 use wire::{Following, LOOKAHEAD_BYTES, LOOKAHEAD_FRAMES, Later, WireState};
 
@@ -53,6 +53,8 @@ struct InputResolver {
     firmware: Firmware,
     run_state: RunState,
     asserts: u64,
+    /// All its records were resolved.
+    is_ended: bool,
     /// Parts whose stamps are judged by what follows them.
     held: VecDeque<Records>,
 }
@@ -66,7 +68,8 @@ impl Resolver {
                 let wire = WireState::new(sessions, rate, units_per_tick);
                 let mut firmware = Firmware::new(0, CoreId(core), 0);
                 firmware.counters = counters(&draw, &wire);
-                InputResolver { wire, firmware, run_state: RunState::new(), asserts: 0, held: VecDeque::new() }
+                firmware.counted = vec![false; draw.counters.len()];
+                InputResolver { wire, firmware, run_state: RunState::new(), asserts: 0, is_ended: false, held: VecDeque::new() }
             })
             .collect();
         Resolver { inputs, draw, units_per_tick, facts }
@@ -90,13 +93,16 @@ fn unknown_counters(draw: &DrawOptions, inputs: &[Sessions]) -> Option<String> {
 }
 
 /// The counters to draw, by record id in the current session.
-fn counters(draw: &DrawOptions, wire: &WireState) -> Vec<(u8, usize, Option<crate::model::LaneId>)> {
+fn counters(draw: &DrawOptions, wire: &WireState) -> Vec<Counter> {
     let session = wire.present();
     let id_of = |name: &str| match name.parse::<u8>() {
         Ok(id) => Some(id),
         Err(_) => (session.layout.config.user_base..=u8::MAX).find(|&id| session.names.record(id) == Some(name)),
     };
-    draw.counters.iter().filter_map(|(name, index)| Some((id_of(name)?, *index, None))).collect()
+    let counter = |(number, (name, index)): (usize, &(String, usize))| {
+        Some(Counter { number, id: id_of(name)?, index: *index, lane: None })
+    };
+    draw.counters.iter().enumerate().filter_map(counter).collect()
 }
 
 impl Resolve for Resolver {
@@ -120,6 +126,7 @@ impl Resolve for Resolver {
         }
         input.wire.end_run(None, out.ledger);
         input.gap(settings, out);
+        input.is_ended = true;
     }
 
     fn dump(&mut self, input: usize, _bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
@@ -139,11 +146,30 @@ impl Resolve for Resolver {
                 source: "recorded in the capture".to_owned(),
             });
         }
+        if self.inputs.iter().all(|input| input.is_ended) {
+            facts.hints.extend(self.unused_counters());
+        }
         facts
     }
 }
 
 impl Resolver {
+    /// Advice about counters without a value, although records of their names may be in the capture.
+    fn unused_counters(&self) -> impl Iterator<Item = String> {
+        let is_unused = |number: usize| {
+            let of = |input: &InputResolver| {
+                let is_counted = input.firmware.counted.get(number) == Some(&true);
+                (is_counted, input.firmware.counters.iter().any(|counter| counter.number == number))
+            };
+            let of: Vec<(bool, bool)> = self.inputs.iter().map(of).collect();
+            !of.iter().any(|(is_counted, _)| *is_counted) && of.iter().any(|(_, has_record)| *has_record)
+        };
+        let unused = self.draw.counters.iter().enumerate().filter(move |(number, _)| is_unused(*number));
+        unused.map(|(_, (name, index))| {
+            format!("--qs-counter {name}:{index}: no record {name} in the capture has a number as element {index} (the first one is 0).")
+        })
+    }
+
     fn settings(&self) -> DrawSettings {
         DrawSettings { everything: self.draw.everything, lacks_gets: self.draw.lacks_gets, units_per_tick: self.units_per_tick }
     }
@@ -212,8 +238,9 @@ impl InputResolver {
             return;
         }
         let (number, stretch) = (add_session(&self.wire, out), self.firmware.stretch + 1);
+        let counted = std::mem::take(&mut self.firmware.counted);
         self.firmware = Firmware::new(number, core, stretch);
-        self.firmware.counters = counters(draw, &self.wire);
+        (self.firmware.counters, self.firmware.counted) = (counters(draw, &self.wire), counted);
         self.run_state = RunState::new();
         push_event(out.batch, core, self.wire.clock.now(), EventKind::SessionStart(number));
     }

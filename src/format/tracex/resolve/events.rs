@@ -152,7 +152,7 @@ struct Inversion {
 /// The kernel of one recording.
 pub struct Kernel {
     base: CoreId,
-    handles: Handles,
+    pub handles: Handles,
     /// Whether entries of interrupts have the interrupted thread. Kernels that do not record the threshold of threads do not.
     records_interrupted: bool,
     cores: Vec<Core>,

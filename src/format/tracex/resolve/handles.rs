@@ -254,6 +254,11 @@ impl Handles {
         self.names.get(pointer, &self.registry, entities)
     }
 
+    /// Whether an event has occurred.
+    pub fn has_occurred(&self, id: u32) -> bool {
+        matches!(self.known.get(id as usize), Some(Some(_)))
+    }
+
     /// The field of an event that is a stack pointer.
     #[inline]
     pub fn stack_field(&mut self, id: u32, names: &Names) -> Option<usize> {

@@ -50,6 +50,8 @@ pub(super) struct Resolver {
     names: Names,
     facts: Facts,
     events: u64,
+    /// The inputs that have ended.
+    ended: usize,
 }
 
 impl Resolver {
@@ -75,7 +77,7 @@ impl Resolver {
         facts.details_of = setups.iter().map(|setup| describe(&setup.facts)).collect();
         let events = setups.iter().map(|setup| setup.facts.events).sum();
         let inputs = setups.into_iter().map(|setup| InputResolver::new(setup, rate)).collect();
-        Resolver { inputs, names, facts, events }
+        Resolver { inputs, names, facts, events, ended: 0 }
     }
 }
 
@@ -202,6 +204,7 @@ impl Resolve for Resolver {
         let Some(state) = self.inputs.get_mut(input) else { return };
         state.advance(true, bytes, &self.names, out);
         state.kernel.finish(out);
+        self.ended += 1;
         if let Some(step) = state.step.filter(|_| state.is_regular && self.events >= LEAST_COUNTED)
             && let Some(details) = self.facts.details_of.get_mut(input)
         {
@@ -218,7 +221,15 @@ impl Resolve for Resolver {
     }
 
     fn facts(&self) -> Facts {
-        self.facts.clone()
+        let mut facts = self.facts.clone();
+        if self.ended == self.inputs.len() {
+            let occurs = |id| self.inputs.iter().any(|input| input.kernel.handles.has_occurred(id));
+            let unused = self.names.unused_files(occurs).map(|(path, names)| {
+                format!("--tracex-events {path}: none of the {names} user events that it names is in the capture.")
+            });
+            facts.hints.extend(unused);
+        }
+        facts
     }
 }
 
