@@ -137,7 +137,8 @@ impl Holding {
         line.get(end..)
     }
 
-    /// Finds them in the first lines. If several prefixes would do, the one whose bytes are in a known format.
+    /// Finds them in the first lines: those whose bytes are in a known format, otherwise those that are most lines. Any text has some lines
+    /// with numbers.
     fn find(bytes: &[u8]) -> Option<Holding> {
         let text = without_mark(bytes);
         if !begins_as_text(&without_colours(text.get(..PREFIX_BYTES).unwrap_or(text))) {
@@ -162,15 +163,17 @@ impl Holding {
             }
         }
         let mut holding: Vec<(Holding, Vec<u8>)> = Vec::new();
+        let mut is_most = false;
         for (prefix, (rows, decoded, all)) in found {
             let is_dump = !prefix.is_empty() && dump::sniff(&all).is_some();
             // What follows a prefix of rows is part of them: `00000010: ` of a dump.
             let is_within = holding.iter().any(|(of, _)| of.is_dump && prefix.starts_with(&of.prefix));
             if !is_within && (is_dump || rows >= ROWS_MIN && decoded.len() >= BYTES_MIN) {
                 holding.push((Holding { prefix, is_dump }, decoded));
+                is_most |= 2 * rows > lines.len();
             }
         }
-        if holding.len() > 1 {
+        if holding.len() > 1 || !is_most {
             holding.retain(|(of, decoded)| of.is_dump || detect(decoded, &[]).is_ok());
         }
         match <[_; 1]>::try_from(holding) {
@@ -334,7 +337,10 @@ mod tests {
         syst.generate(5_000, 1, &mut messages).unwrap();
         let messages = String::from_utf8(messages).unwrap();
         let heap = |n: usize| format!("I ({n}) heap: {}\nI ({n}) wifi: up\n", 1000 + n);
-        for text in [messages, (0..50).map(heap).collect(), "mac: 12 34 56 78 9a bc\nboot\n".to_owned()] {
+        // Numbers are not bytes.
+        let json = |n: usize| format!("{{\n  \"count\": {n},\n  \"max_ns\": {}\n}}\n", 12_345_600 + n);
+        let texts = [messages, (0..50).map(heap).collect(), (0..50).map(json).collect()];
+        for text in texts.into_iter().chain(["mac: 12 34 56 78 9a bc\nboot\n".to_owned()]) {
             assert_eq!(open(&text).layers(), [], "{text}");
         }
     }
