@@ -111,7 +111,7 @@ export interface Statistics {
   cores: {core: number; busy_ns: number; idle_ns: number; interrupts_ns: number; unknown_ns: number; load_percent: number | null; switches: number}[];
   tasks: {
     name: string; session: number; is_idle: boolean; priority: number | null; run_ns: number; cpu_percent: number | null; runs: Spread;
-    preemptions: number; ready_ns: number; waits: Spread; latency: Spread; stack_free_bytes: number | null;
+    preemptions: number | null; ready_ns: number | null; waits: Spread; latency: Spread; stack_free_bytes: number | null;
   }[];
   interrupts: {name: string; core: number; session: number; durations: Spread; self_ns: number}[];
   objects: {
