@@ -442,7 +442,7 @@ pub(super) fn decode(source: &Bytes, spool: &mut Spool<'_>) -> Result<Vec<Damage
                         spool.push(before.get(..len).unwrap_or_default())?;
                         at += len as u64;
                     }
-                    let is_explained = address.checked_sub(at).is_some_and(|gap| gap <= damaged * longest);
+                    let is_explained = address.checked_sub(at).is_some_and(|gap| gap <= u64::saturating_mul(damaged, longest));
                     if at != address && !is_explained {
                         missing.add(1, spool.len(), || format!("the address in line {number} does not follow the line before"));
                     }

@@ -114,18 +114,19 @@ impl Layer {
     /// Removes the layer.
     pub(super) fn content(self, source: &Bytes, options: &ReadOptions) -> Result<Unwrapped, InputError> {
         let mut spool = Spool::of_layer(options, self.name());
+        let single = Vec::from_iter::<Option<Damage>>;
         let damages = match self {
-            Layer::Gzip => Vec::from_iter(gunzip(source, &mut spool)?),
-            Layer::Zstd => Vec::from_iter(unzstd(source, &mut spool)?),
-            Layer::Hex => Vec::from_iter(text::decode_hex(source, &mut spool)?),
+            Layer::Gzip => single(gunzip(source, &mut spool)?),
+            Layer::Zstd => single(unzstd(source, &mut spool)?),
+            Layer::Hex => single(text::decode_hex(source, &mut spool)?),
             Layer::HexDump | Layer::HexDumpOfWords | Layer::IntelHex | Layer::SRecords => dump::decode(source, &mut spool)?,
             Layer::CArray => c_array::decode(source, &mut spool)?,
             Layer::LogLines => log_lines::decode(source, &mut spool)?,
-            Layer::Base64 => Vec::from_iter(text::decode_base64(source, &mut spool)?),
-            Layer::JLink => Vec::from_iter(text::leave_greeting(source, &mut spool)?),
-            Layer::Utf16 => Vec::from_iter(text_mode::decode_utf16(source, &mut spool)?),
-            Layer::Latin1 => Vec::from_iter(text_mode::decode_latin1(source, &mut spool)?),
-            Layer::CrLf => Vec::from_iter(text_mode::decode_cr_lf(source, &mut spool)?),
+            Layer::Base64 => single(text::decode_base64(source, &mut spool)?),
+            Layer::JLink => single(text::leave_greeting(source, &mut spool)?),
+            Layer::Utf16 => single(text_mode::decode_utf16(source, &mut spool)?),
+            Layer::Latin1 => single(text_mode::decode_latin1(source, &mut spool)?),
+            Layer::CrLf => single(text_mode::decode_cr_lf(source, &mut spool)?),
         };
         let bytes = spool.finish()?;
         match damages.first() {

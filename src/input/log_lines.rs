@@ -22,6 +22,9 @@ const PREFIX_BYTES: usize = 160;
 const ROWS_MIN: usize = 2;
 const BYTES_MIN: usize = 16;
 
+/// The first bytes of a text, in which a recording that is text itself shows, as a rule.
+const RECORDING_BYTES: usize = 4 << 10;
+
 /// More prefixes than this in the first lines are not inspected.
 const PREFIXES_MAX: usize = 4096;
 
@@ -140,11 +143,7 @@ impl Holding {
     /// Finds them in the first lines: those whose bytes are in a known format, otherwise those that are most lines. Any text has some lines
     /// with numbers.
     fn find(bytes: &[u8]) -> Option<Holding> {
-        let text = without_mark(bytes);
-        if !begins_as_text(&without_colours(text.get(..PREFIX_BYTES).unwrap_or(text))) {
-            return None;
-        }
-        let lines: Vec<Cow<'_, [u8]>> = first_lines(text).into_iter().map(without_colours).collect();
+        let lines: Vec<Cow<'_, [u8]>> = first_lines(without_mark(bytes)).into_iter().map(without_colours).collect();
         if lines.iter().any(|line| is_binary(line)) {
             return None;
         }
@@ -185,7 +184,14 @@ impl Holding {
 
 /// Whether the input is a log with a recording in it, and no recording by itself: messages of SyS-T are lines of a log too.
 pub(super) fn sniff(bytes: &[u8]) -> Option<Layer> {
-    Holding::find(bytes).filter(|_| detect(bytes, &[]).is_err()).map(|_| Layer::LogLines)
+    // A recording shows in its first bytes, and costs less to recognise than lines that hold one.
+    let is_recording = |sample| detect(sample, &[]).is_ok();
+    let text = without_mark(bytes);
+    let is_text = begins_as_text(&without_colours(text.get(..PREFIX_BYTES).unwrap_or(text)));
+    if !is_text || is_recording(bytes.get(..RECORDING_BYTES).unwrap_or(bytes)) {
+        return None;
+    }
+    Holding::find(bytes).filter(|_| !is_recording(bytes)).map(|_| Layer::LogLines)
 }
 
 /// Takes the recording out of a log.
