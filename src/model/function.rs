@@ -52,6 +52,50 @@ pub struct SampledCode {
     pub stack: Arc<[FunctionId]>,
 }
 
+/// More functions are not open on one track.
+const OPEN_LIMIT: usize = 1 << 12;
+
+/// The functions that are open on a track, outermost first, by what tells them apart.
+#[derive(Clone, Debug, Default)]
+pub struct OpenFunctions(Vec<u64>);
+
+/// The effect of a function's end on open functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It also ends this many inner ones.
+    Closes(usize),
+    /// It was not entered.
+    Unmatched,
+}
+
+impl OpenFunctions {
+    /// A function begins. False if there are too many.
+    pub fn enter(&mut self, function: u64) -> bool {
+        let has_room = self.0.len() < OPEN_LIMIT;
+        if has_room {
+            self.0.push(function);
+        }
+        has_room
+    }
+
+    /// All functions end.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// A function ends.
+    pub fn exit(&mut self, function: u64) -> Exit {
+        match self.0.iter().rposition(|&open| open == function) {
+            Some(place) => {
+                let inner = self.0.len() - place - 1;
+                self.0.truncate(place);
+                Exit::Closes(inner)
+            }
+            None => Exit::Unmatched,
+        }
+    }
+}
+
 impl Entities {
     /// Adds code; `None` at the limit.
     pub fn add_code(&mut self, code: SampledCode) -> Option<CodeId> {

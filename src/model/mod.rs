@@ -36,7 +36,7 @@ pub use event::{
 };
 pub use finding::{Certainty, Finding, Matter};
 pub use frequency::{FrequencyError, whole_number};
-pub use function::{CodeId, Function, FunctionId, SampledCode};
+pub use function::{CodeId, Exit, Function, FunctionId, OpenFunctions, SampledCode};
 pub use ledger::{Ledger, LedgerEntry, LossNote};
 pub use losses::{LossKind, Severity};
 pub use machine::{Machine, MaybeName, Origin, OriginKind, StepResult};

@@ -176,6 +176,26 @@ fn zephyr() -> Vec<u8> {
     stream.bytes
 }
 
+/// Functions of two tasks and of an interrupt. One end is missing, another has no begin; a function that the program does not have is
+/// perhaps the last.
+pub fn functions(is_described: bool, has_another: bool) -> Vec<u8> {
+    let [reset, clamp, irq, tick] = [0x91, 0xAD, 0x81, 0x49];
+    let mut stream = small("N=test,D=Board,C=Cortex-M4,O=FreeRTOS");
+    if is_described {
+        stream.put(id::MODULEDESC, &numbers_and_text(&[0, 512], "M=ESP_FunctionTrace"));
+    }
+    stream.n(512, &[reset, 0x99]).n(512, &[clamp, 0x99]);
+    stream.n(id::ISR_ENTER, &[40]).n(512, &[irq, 0x99]).n(513, &[irq, 0x99]).n(id::ISR_TO_SCHEDULER, &[]);
+    stream.n(id::TASK_START_EXEC, &[2]).n(512, &[reset, 0x99]).n(512, &[tick, 0x99]).n(513, &[clamp, 0x99]);
+    stream.n(35, &[1]).n(id::TASK_STOP_READY, &[2, 4]).n(513, &[reset, 0x99]);
+    stream.n(id::TASK_START_EXEC, &[1]).n(513, &[clamp, 0x99]).n(id::IDLE, &[]);
+    stream.n(id::TASK_START_EXEC, &[1]).n(513, &[reset, 0x99]);
+    if has_another {
+        stream.n(512, &[0x2000_0000, 0x99]).n(513, &[0x2000_0000, 0x99]);
+    }
+    stream.bytes
+}
+
 pub fn all() -> Vec<Capture> {
     let made = |options: GenerateOptions| generated_with(&GenerateOptions { bytes: 3_000, ..options });
     let base = GenerateOptions::default();
@@ -185,6 +205,7 @@ pub fn all() -> Vec<Capture> {
         ("restarts", restarts()),
         ("damage", damage()),
         ("zephyr", zephyr()),
+        ("functions", functions(true, true)),
         ("generated", made(base)),
         ("generated_two_cores", made(GenerateOptions { has_two_cores: true, overflows: true, ..base })),
         ("generated_damaged", made(GenerateOptions { damage: Damage::Bytes, seed: 5, ..base })),

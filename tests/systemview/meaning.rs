@@ -12,8 +12,8 @@ use traceconv::input::{Input, ReadOptions};
 use traceconv::model::{EventKind, LossKind, losses};
 use traceconv::pipeline::{self, Source};
 
-use crate::captures::{Stream, small};
-use crate::common::run::options;
+use crate::captures::{Stream, functions, small};
+use crate::common::run::{Subject, options};
 use crate::run::{Conversion, Cut, convert, generated_with, subject};
 
 /// The names and times of the packets, as `dump` lists them.
@@ -538,4 +538,66 @@ fn messages_of_the_program_have_texts() {
     let trace = subject.convert(&stream.bytes, Cut::WHOLE).read();
     let messages: Vec<&str> = trace.logs.iter().map(|log| log.body.as_str()).collect();
     assert_eq!(messages, ["flow is at -21, not 22", "valve is at 0, not valve", "0x08000000 is at 5, not %s"]);
+}
+
+/// The program `pump.elf`, as an option.
+fn with_program() -> Subject {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/symbols/pump.elf");
+    let program = std::fs::read(path).expect("it is in the repository");
+    let mut subject = subject();
+    subject.options.own.push(("elf", OptionValue::File { path: "pump.elf".into(), bytes: program.into() }));
+    subject
+}
+
+/// Functions are slices of the code that calls them. A task goes on within its functions, and a missing end is that of the function around.
+#[test]
+fn functions_are_slices_of_their_tasks() {
+    let conversion = with_program().convert(&functions(true, true), Cut::WHOLE);
+    let codes = [losses::EXIT_MISSING, losses::UNMATCHED_EXIT].map(|kind| lost(&conversion, kind).0);
+    assert_eq!(codes, [1, 1]);
+    let trace = conversion.read();
+    let mut slices: Vec<(&str, &str, u64, Option<u64>)> = trace
+        .slices
+        .iter()
+        .filter(|slice| slice.arg("called at").is_some())
+        .map(|slice| (&*trace.tracks[&slice.track].name, &*slice.name, slice.ts / 10_000, slice.dur.map(|dur| dur / 10_000)))
+        .collect();
+    slices.sort_by_key(|slice| slice.2);
+    let first = slices[0].2;
+    slices.iter_mut().for_each(|slice| slice.2 -= first);
+    let isr = "functions outside of tasks, core 0";
+    assert_eq!(
+        slices,
+        [
+            ("main", "Reset_Handler", 0, Some(17)),
+            ("main", "pump::Valve::clamp(int) const", 1, Some(13)),
+            (isr, "Pump_IRQHandler", 3, Some(1)),
+            ("worker", "Reset_Handler", 7, Some(5)),
+            ("worker", "SysTick_Handler", 8, Some(4)),
+            ("main", "0x20000000", 18, Some(1)),
+        ]
+    );
+    let place = trace.slices.iter().find_map(|slice| slice.arg("called at")).expect("it has one");
+    assert!(format!("{place:?}").contains("Reset_Handler"), "{place:?}");
+}
+
+/// A recording that begins after the module's description: the program says that the arguments are functions.
+#[test]
+fn the_program_tells_which_events_are_functions() {
+    let found = |subject: &Subject, capture: &[u8]| {
+        let conversion = subject.convert(capture, Cut::WHOLE);
+        let details = &conversion.summary.facts.details;
+        let said = details.iter().find(|detail| detail.name == "function calls").map(|detail| detail.value.clone());
+        let hints = conversion.summary.facts.hints.join(" ");
+        let slices = conversion.read().slices.iter().filter(|slice| slice.arg("called at").is_some()).count();
+        (said, hints, slices)
+    };
+    assert_eq!(found(&with_program(), &functions(false, true)).0, None, "one address is not that of a function");
+    let capture = functions(false, false);
+    let (said, hints, slices) = found(&with_program(), &capture);
+    assert_eq!((said.as_deref(), slices), (Some("event ids 512 and 513"), 5));
+    assert!(!hints.contains("512"), "{hints}");
+    let (said, hints, slices) = found(&subject(), &capture);
+    assert_eq!((said, slices), (None, 0));
+    assert!(hints.contains("No module describes its events from 512 to 513") && hints.contains("--elf"), "{hints}");
 }

@@ -51,6 +51,9 @@ pub enum Role {
     Resume,
     SetPriority,
     DeleteTask,
+    /// A function begins, by its address and that of its call; the compiler has instrumented it.
+    EnterFunction,
+    ExitFunction,
 }
 
 impl Role {
@@ -66,6 +69,8 @@ impl Role {
             "vTaskResume" | "xTaskResume" => Role::Resume,
             "vTaskPrioritySet" => Role::SetPriority,
             "vTaskDelete" => Role::DeleteTask,
+            "function_enter" => Role::EnterFunction,
+            "function_exit" => Role::ExitFunction,
             _ => Role::None,
         }
     }
@@ -107,6 +112,11 @@ impl Descriptions {
 
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
+    }
+
+    /// Whether there is an event of this role.
+    pub fn has(&self, role: Role) -> bool {
+        self.events.values().any(|event| event.role == role)
     }
 
     /// Adds the functions of a kernel.

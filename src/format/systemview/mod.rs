@@ -8,6 +8,7 @@ pub mod decode;
 mod descriptions;
 #[cfg(any(test, feature = "generate"))]
 pub mod encode;
+mod functions;
 #[cfg(any(test, feature = "generate"))]
 pub mod generate;
 pub mod packet;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::InputOptions;
 use super::decode::{Decoder, each_packet};
+use super::functions::ModuleEvents;
 use super::packet::{Framing, Packet, Reading, read};
 use super::record::{Fields, extended, id};
 use super::resolve::Resolver;
@@ -164,6 +165,8 @@ pub struct ScanFacts {
     created: BTreeMap<u32, u64>,
     /// The descriptions of modules, by event offset.
     pub modules: BTreeMap<u32, Vec<Vec<u8>>>,
+    /// Their events.
+    pub module_events: ModuleEvents,
     /// The ids of tasks, interrupts, markers, timers and data that are used.
     pub tasks: BTreeSet<u32>,
     pub interrupts: BTreeSet<(u8, u32)>,
@@ -393,8 +396,13 @@ impl ScanFacts {
                 }
                 _ => {}
             },
-            // The heap tracer of ESP-IDF is the first module.
-            id::FIRST_OF_MODULES => self.allocated(&mut fields),
+            id::FIRST_OF_MODULES.. => {
+                self.module_events.note(packet.id, fields);
+                // The heap tracer of ESP-IDF is the first module.
+                if packet.id == id::FIRST_OF_MODULES {
+                    self.allocated(&mut fields);
+                }
+            }
             _ => {}
         }
     }
@@ -461,6 +469,7 @@ impl ScanFacts {
         for (offset, texts) in next.modules {
             texts.iter().for_each(|text| self.describe_module(offset, text));
         }
+        self.module_events.append(next.module_events);
         let room = |len: usize| STARTS_LIMIT.saturating_sub(len);
         let mut next_starts = next.starts;
         match next_starts.first_mut() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::losses;
-use super::tracks::{Exit, Special, Tracks};
+use super::tracks::{Special, Tracks};
 use crate::format::Resolved;
 use crate::format::syst::collateral::Collateral;
 use crate::format::syst::decode::Records;
@@ -11,8 +11,8 @@ use crate::format::syst::decoded::{Key, NameRef, Notice, RecordKind, Stored, nam
 use crate::format::syst::record::Marks;
 use crate::format::syst::settings::Settings;
 use crate::model::{
-    Arg, ArgValue, Args, CoreId, Event, EventBatch, EventKind, GradeId, Label, LaneId, LogNote, LogSeverity, LossNote, NameId,
-    Nanos, Packed, TextRef,
+    Arg, ArgValue, Args, CoreId, Event, EventBatch, EventKind, Exit, GradeId, Label, LaneId, LogNote, LogSeverity, LossNote,
+    NameId, Nanos, Packed, TextRef,
 };
 
 /// The severities of the viewer's log.

@@ -9,12 +9,11 @@ use crate::format::syst::collateral::{Collateral, Sender};
 use crate::format::syst::decode::{PartSender, Records, SenderKey};
 use crate::format::syst::decoded::{Key, NameRef, RecordKind, SourceRef, Stored, name_of_unknown};
 use crate::format::syst::record::{Guid, SEVERITIES};
-use crate::model::{Entities, GradeId, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, LogGrade, NameId, Source, SourceId};
+use crate::model::{
+    Entities, Exit, GradeId, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, LogGrade, NameId, OpenFunctions, Source, SourceId,
+};
 use crate::printf::escape;
 use crate::symbols::Symbols;
-
-/// How many functions may be open on one track.
-const OPEN_LIMIT: usize = 1 << 12;
 
 /// A track of a sender.
 #[derive(Debug)]
@@ -23,40 +22,19 @@ pub struct Track {
     pub lane: LaneId,
     /// The group it is in.
     pub group: GroupId,
-    /// Open functions, by the hashes of their names, outermost first.
-    open: Vec<u64>,
-}
-
-/// The effect of a function's end on open functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// It also ends this many inner ones.
-    Closes(usize),
-    /// It was not entered.
-    Unmatched,
+    /// Open functions, by the hashes of their names.
+    open: OpenFunctions,
 }
 
 impl Track {
     /// A function begins. False if there are too many.
     pub fn enter(&mut self, name: &str) -> bool {
-        if self.open.len() >= OPEN_LIMIT {
-            return false;
-        }
-        self.open.push(hash(name));
-        true
+        self.open.enter(hash(name))
     }
 
     /// A function ends.
     pub fn exit(&mut self, name: &str) -> Exit {
-        let name = hash(name);
-        match self.open.iter().rposition(|open| *open == name) {
-            Some(place) => {
-                let inner = self.open.len() - place - 1;
-                self.open.truncate(place);
-                Exit::Closes(inner)
-            }
-            None => Exit::Unmatched,
-        }
+        self.open.exit(hash(name))
     }
 }
 
@@ -234,7 +212,7 @@ impl Tracks {
         }
         let number = u32::try_from(self.tracks.len()).unwrap_or(u32::MAX);
         let lane = add_lane(entities, number, &name, group, LaneKind::Log, session)?;
-        self.tracks.push(Track { lane, group, open: Vec::new() });
+        self.tracks.push(Track { lane, group, open: OpenFunctions::default() });
         self.track_of.insert((sender.key, client), self.tracks.len() - 1);
         Some(self.tracks.len() - 1)
     }

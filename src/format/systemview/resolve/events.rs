@@ -9,8 +9,8 @@ use super::{Context, InputResolver};
 use crate::format::Resolved;
 use crate::model::losses;
 use crate::model::{
-    Arg, ArgValue, Args, Event, EventKind, HeapOp, Label, LaneId, Level, LogNote, LogSeverity, LossNote, NameId, Nanos, ObjectOp,
-    Packed, PriorityChange, TaskId, TextRef, Wait, WaitReason,
+    Arg, ArgValue, Args, CoreId, Event, EventKind, Exit, HeapOp, Label, LaneId, Level, LogNote, LogSeverity, LossNote, NameId,
+    Nanos, ObjectOp, Packed, PriorityChange, TaskId, TextRef, Wait, WaitReason,
 };
 use crate::printf::write::Writer;
 use crate::printf::{Conversion, Format, Packing};
@@ -175,7 +175,7 @@ impl<'b> Scene<'_, 'b, '_> {
         }
     }
 
-    fn core(&self) -> crate::model::CoreId {
+    fn core(&self) -> CoreId {
         self.input.cores[self.bit & 1].core
     }
 
@@ -396,6 +396,10 @@ impl<'b> Scene<'_, 'b, '_> {
             return self.heap_event(event == first);
         }
         let label = self.context.shared.take_label(event, self.out.entities);
+        if matches!(label.role, Role::EnterFunction | Role::ExitFunction) {
+            self.function(label.role == Role::EnterFunction);
+            return self.context.shared.put_back(event, label);
+        }
         let payload = self.payload;
         let args = self.arguments(&label);
         if label.role != Role::None {
@@ -413,10 +417,72 @@ impl<'b> Scene<'_, 'b, '_> {
 
     /// The lane of the calls of the code that runs.
     fn calls(&mut self) -> Option<LaneId> {
-        let (core, session, state) = (self.core(), self.input.session, self.state());
-        let task = state.running.filter(|_| state.isrs.is_empty() && !state.is_idle);
+        let (core, session, task) = self.running_code();
         let lane = self.context.shared.call_lane(core, task, session, self.out.entities);
         self.known(lane)
+    }
+
+    /// Where code runs, and of which task it is, unless it is outside of tasks.
+    fn running_code(&mut self) -> (CoreId, u32, Option<TaskId>) {
+        let (core, session, state) = (self.core(), self.input.session, self.state());
+        (core, session, state.running.filter(|_| state.isrs.is_empty() && !state.is_idle))
+    }
+
+    /// A function of the code that runs begins or ends.
+    fn function(&mut self, is_begin: bool) {
+        let (function, call) = (self.payload.number(), self.payload.number());
+        let (core, session, task) = self.running_code();
+        let lane = self.context.shared.function_lane(core, task, session, self.out.entities);
+        let Some(lane) = self.known(lane) else { return };
+        let open = self.input.open_functions.entry(lane).or_default();
+        if is_begin {
+            if !open.enter(u64::from(function)) {
+                return self.out.ledger.enter(losses::ENTITY_LIMIT, self.at.offset, 1);
+            }
+            let label = self.function_name(function).map_or(Label::NONE, Label::name);
+            let start = self.out.batch.args.len();
+            let call = self.caller(call);
+            self.add_arg(self.context.words.called_at, call);
+            let args = self.out.batch.args_since(start);
+            return self.begin(lane, label, args);
+        }
+        match open.exit(u64::from(function)) {
+            Exit::Closes(inner) => {
+                (0..inner).for_each(|_| self.out.ledger.enter(losses::EXIT_MISSING, self.at.offset, 0));
+                (0..=inner).for_each(|_| self.push(EventKind::SpanEnd { lane, args: Args::NONE }));
+            }
+            Exit::Unmatched => self.out.ledger.enter(losses::UNMATCHED_EXIT, self.at.offset, 0),
+        }
+    }
+
+    /// The name of a function, or its address.
+    fn function_name(&mut self, address: u32) -> Option<NameId> {
+        let names = &self.context.code_names[0];
+        if let Some(&name) = names.get(&address) {
+            return name;
+        }
+        let symbols = self.context.symbols.as_deref();
+        let function = symbols.and_then(|symbols| symbols.function_at(u64::from(address)));
+        let name = match function {
+            Some(function) => self.out.entities.add_name(function.name),
+            None => self.out.entities.add_name(&format!("0x{address:08X}")),
+        };
+        self.context.remember_name(0, address, name)
+    }
+
+    /// The function and line of a call, or its address, by the address after it.
+    fn caller(&mut self, address: u32) -> ArgValue {
+        let code = code_address(address, self.input.reading);
+        let name = match (self.context.code_names[1].get(&code), &self.context.symbols) {
+            (Some(&name), _) => name,
+            (None, None) => None,
+            (None, Some(symbols)) => {
+                let described = describe_caller(symbols, code);
+                let name = described.and_then(|text| self.out.entities.add_name(&text));
+                self.context.remember_name(1, code, name)
+            }
+        };
+        name.map_or(ArgValue::Hex(u64::from(code)), ArgValue::Name)
     }
 
     fn arguments(&mut self, label: &Labelled) -> Args {
@@ -568,12 +634,8 @@ impl<'b> Scene<'_, 'b, '_> {
         for index in 0..self.context.words.callers.len() {
             let name = self.context.words.callers[index];
             let Some(caller) = self.payload.next_number().filter(|&caller| caller != 0) else { break };
-            let code = code_address(caller, self.input.reading);
-            let described = self.context.symbols.as_ref().and_then(|symbols| describe_caller(symbols, code));
-            match described.and_then(|text| self.out.entities.add_name(&text)) {
-                Some(text) => self.add_arg(name, ArgValue::Name(text)),
-                None => self.add_arg(name, ArgValue::Hex(u64::from(code))),
-            }
+            let caller = self.caller(caller);
+            self.add_arg(name, caller);
         }
         self.heap(is_taken, address, bytes, start);
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::descriptions::{Description, Descriptions, Kernel, Kind, Role, Values};
+use super::super::functions::{self, ModuleEvents};
 use super::super::packet::Reading;
 use super::super::scan::{HEAP_MODULE, Init, Named, Setup};
 use super::names::Names;
@@ -29,6 +30,7 @@ mod lane {
     pub const DATA: u32 = 2 << 28;
     pub const CALLS: u32 = 3 << 28;
     pub const LOG: u32 = 4 << 28;
+    pub const FUNCTIONS: u32 = 5 << 28;
 }
 
 fn lane_number(base: u32, id: u32) -> u32 {
@@ -43,7 +45,8 @@ pub struct Ids {
     isrs: RecentMap<IsrId>,
     objects: RecentMap<ObjectId>,
     lanes: RecentMap<LaneId>,
-    task_calls: RecentMap<LaneId>,
+    /// By purpose and task.
+    task_lanes: RecentMap<LaneId>,
 }
 
 /// A described event, with its names as handles.
@@ -70,6 +73,11 @@ pub struct Shared {
     pub modules: BTreeMap<u32, String>,
     /// The first id of the heap module.
     pub heap_offset: Option<u16>,
+    /// The events of modules that are not described.
+    pub unnamed: Vec<u16>,
+    /// Whether calls of functions are recorded, and the first id of their events if only the program shows that.
+    pub has_functions: bool,
+    pub inferred_functions: Option<u16>,
     pub names: Names,
     /// Those of tasks and resources that were used, as handles, if they have one.
     name_ids: RecentMap<Option<NameId>>,
@@ -144,6 +152,9 @@ impl Shared {
             if let Some(name) = descriptions.add_module(first, &lossy(text)) {
                 modules.insert(offset, name);
             }
+            if text.starts_with(functions::MODULE) {
+                descriptions.add_module(first, functions::EVENTS);
+            }
         }
         if let Some(first) = heap_offset {
             descriptions.add_module(first, "0 heap_alloc addr=%p size=%u, 1 heap_free addr=%p");
@@ -151,6 +162,16 @@ impl Shared {
         if let Some(kernel) = kernel {
             descriptions.add_kernel(kernel);
         }
+        let mut module_events = ModuleEvents::default();
+        facts().for_each(|facts| module_events.append(facts.module_events.clone()));
+        let symbols = setups.first().and_then(|setup| setup.options.symbols.as_deref());
+        let inferred_functions =
+            symbols.and_then(|symbols| module_events.functions(symbols, |id| descriptions.get(id).is_some()));
+        if let Some(first) = inferred_functions {
+            descriptions.add_module(first, functions::EVENTS);
+        }
+        let unnamed = module_events.ids().filter(|&id| descriptions.get(id).is_none()).collect();
+        let has_functions = descriptions.has(Role::EnterFunction);
         let mut lanes = Vec::new();
         let mut add = |base, id, kind| lanes.push((base, id, kind));
         facts().flat_map(|facts| &facts.markers).for_each(|&id| add(lane::MARKERS, id, LaneKind::Events));
@@ -159,7 +180,9 @@ impl Shared {
         let mut cores: Vec<CoreId> = setups.iter().flat_map(Setup::cores).collect();
         cores.sort_unstable();
         cores.dedup();
-        cores.iter().for_each(|core| add(lane::CALLS, u32::from(core.0), LaneKind::Events));
+        for base in [lane::CALLS, lane::FUNCTIONS].into_iter().take(1 + usize::from(has_functions)) {
+            cores.iter().for_each(|core| add(base, u32::from(core.0), LaneKind::Events));
+        }
         add(lane::LOG, 0, LaneKind::Log);
         let mut tasks: Vec<u32> = facts().flat_map(|facts| &facts.tasks).copied().collect();
         tasks.sort_unstable();
@@ -178,6 +201,9 @@ impl Shared {
             system,
             modules,
             heap_offset,
+            unnamed,
+            has_functions,
+            inferred_functions,
             names: Names::new(setups),
             name_ids: RecentMap::default(),
             ended,
@@ -210,6 +236,9 @@ impl Shared {
                 for life in 0..self.names.lives(number, session) {
                     let Some(task) = self.task(number, life, session, entities) else { break 'tasks };
                     self.call_lane(CoreId(0), Some(task), session, entities);
+                    if self.has_functions {
+                        self.function_lane(CoreId(0), Some(task), session, entities);
+                    }
                 }
             }
             for core in self.cores.clone() {
@@ -246,6 +275,7 @@ impl Shared {
             },
             lane::DATA => name(Named::Data, "data"),
             lane::CALLS => format!("calls outside of tasks, core {id}"),
+            lane::FUNCTIONS => format!("functions outside of tasks, core {id}"),
             _ => "messages".to_owned(),
         }
     }
@@ -370,15 +400,31 @@ impl Shared {
 
     /// The lane of the calls of a task, or of those outside of tasks.
     pub fn call_lane(&mut self, core: CoreId, task: Option<TaskId>, session: u32, entities: &mut Entities) -> Option<LaneId> {
-        let Some(task) = task else { return self.lane(lane::CALLS, u32::from(core.0), session) };
-        let key = task.index() as u64;
-        if let Some(lane) = self.ids(session)?.task_calls.get(key) {
+        self.code_lane((lane::CALLS, "calls"), core, task, session, entities)
+    }
+
+    /// The lane of the functions of a task, or of those outside of tasks.
+    pub fn function_lane(&mut self, core: CoreId, task: Option<TaskId>, session: u32, entities: &mut Entities) -> Option<LaneId> {
+        self.code_lane((lane::FUNCTIONS, "functions"), core, task, session, entities)
+    }
+
+    fn code_lane(
+        &mut self,
+        (base, name): (u32, &str),
+        core: CoreId,
+        task: Option<TaskId>,
+        session: u32,
+        entities: &mut Entities,
+    ) -> Option<LaneId> {
+        let Some(task) = task else { return self.lane(base, u32::from(core.0), session) };
+        let key = u64::from(base) << 32 | task.index() as u64;
+        if let Some(lane) = self.ids(session)?.task_lanes.get(key) {
             return Some(lane);
         }
         let owner = LaneOwner::Task(task);
-        let lane = Lane { number: lane::CALLS, name: Some("calls".into()), owner, kind: LaneKind::Events, session };
+        let lane = Lane { number: base, name: Some(name.into()), owner, kind: LaneKind::Events, session };
         let lane = entities.add_lane(lane)?;
-        self.ids(session)?.task_calls.insert(key, lane);
+        self.ids(session)?.task_lanes.insert(key, lane);
         Some(lane)
     }
 

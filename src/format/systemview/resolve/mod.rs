@@ -23,7 +23,8 @@ use crate::clock::Copies;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved, SHARED_LOSSES};
 use crate::model::losses;
 use crate::model::{
-    Certainty, CoreId, Event, EventKind, Finding, IsrId, Ledger, LossKind, LossNote, Matter, NameId, Nanos, Rate, TaskId, Ticks,
+    Certainty, CoreId, Event, EventKind, Finding, IsrId, LaneId, Ledger, LossKind, LossNote, Matter, NameId, Nanos,
+    OpenFunctions, Rate, TaskId, Ticks,
 };
 use crate::printf::Format;
 use crate::printf::escape::PendingText;
@@ -53,7 +54,7 @@ struct CoreState {
     /// Whether the running task has said why it will leave.
     has_reason: bool,
     isrs: Vec<IsrId>,
-    timers: Vec<crate::model::LaneId>,
+    timers: Vec<LaneId>,
 }
 
 /// More texts are read again for each message.
@@ -137,6 +138,8 @@ struct InputResolver {
     copies: Copies,
     /// The losses before the next event.
     pending: Vec<LossNote>,
+    /// The open functions of each lane.
+    open_functions: FxHashMap<LaneId, OpenFunctions>,
 }
 
 /// Turns packets into events.
@@ -155,6 +158,8 @@ struct Context {
     /// Blocks of the heap: address, time in ticks, bytes.
     allocations: Vec<(u32, u64, u32)>,
     words: Words,
+    /// The names of functions and of places of calls by their addresses, if the program has them.
+    code_names: [FxHashMap<u32, Option<NameId>>; 2],
     has_words: bool,
     /// Memory for the arguments of a message, and for its text.
     arguments: Vec<u8>,
@@ -173,6 +178,7 @@ struct Words {
     address: Option<NameId>,
     bytes: Option<NameId>,
     tag: Option<NameId>,
+    called_at: Option<NameId>,
     arguments: [Option<NameId>; 10],
     callers: [Option<NameId>; 10],
 }
@@ -228,6 +234,7 @@ impl Resolver {
                 clock_ahead: None,
                 copies: Copies::default(),
                 pending: Vec::new(),
+                open_functions: FxHashMap::default(),
             });
         }
         allocations.sort_unstable();
@@ -255,6 +262,7 @@ impl Resolver {
                 symbols,
                 allocations,
                 words: Words::default(),
+                code_names: Default::default(),
                 has_words: false,
                 arguments: Vec::new(),
                 text: PendingText::default(),
@@ -338,6 +346,10 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
         let value = if is_mixed { "both cores in one stream" } else { "one core in a stream" };
         detail("event ids", format!("with a bit for the core, {value}"), "inferred from the name of the device");
     }
+    if let Some(first) = shared.inferred_functions {
+        let source = "inferred: their first arguments are addresses of functions in the program";
+        detail("function calls", format!("event ids {first} and {}", first + 1), source);
+    }
     let tasks = shared.task_names();
     if tasks > 0 {
         detail("names", format!("{tasks} tasks"), "recorded in the capture");
@@ -352,8 +364,18 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
                 .to_owned(),
         );
     }
-    if shared.heap_offset.is_some() && setups.first().is_some_and(|setup| setup.options.symbols.is_none()) {
+    let has_symbols = setups.first().is_some_and(|setup| setup.options.symbols.is_some());
+    if shared.heap_offset.is_some() && !has_symbols {
         facts.hints.push("The heap's events have call stacks: --elf FILE names the functions in them.".to_owned());
+    }
+    if shared.has_functions && !has_symbols {
+        facts.hints.push("Functions are recorded by their addresses: --elf FILE names them.".to_owned());
+    }
+    if let (Some(first), Some(last)) = (shared.unnamed.first(), shared.unnamed.last()) {
+        let traced = if has_symbols { "" } else { ", and --elf FILE finds out whether they are calls of functions" };
+        facts.hints.push(format!(
+            "No module describes its events from {first} to {last}: --systemview-desc FILE reads their names from a text file{traced}."
+        ));
     }
 }
 
@@ -438,10 +460,20 @@ impl Context {
                 address: name("address"),
                 bytes: name("bytes"),
                 tag: name("tag"),
+                called_at: name("called at"),
                 arguments,
                 callers,
             };
         }
+    }
+
+    /// Keeps the name of code at an address, if there is room, and returns it.
+    fn remember_name(&mut self, kind: usize, address: u32, name: Option<NameId>) -> Option<NameId> {
+        let names = &mut self.code_names[kind];
+        if names.len() < FORMATS_LIMIT {
+            names.insert(address, name);
+        }
+        name
     }
 
     /// The format of a message.
@@ -511,6 +543,7 @@ impl InputResolver {
         for core in &mut self.cores {
             *core = CoreState { core: core.core, ..CoreState::default() };
         }
+        self.open_functions.clear();
     }
 
     /// Resolves some packets of a part.
