@@ -597,7 +597,36 @@ fn the_program_tells_which_events_are_functions() {
     let (said, hints, slices) = found(&with_program(), &capture);
     assert_eq!((said.as_deref(), slices), (Some("event ids 512 and 513"), 5));
     assert!(!hints.contains("512"), "{hints}");
+    // ESP-IDF's file of descriptions always has the heap there.
+    let text = "512 esp_sysview_heap_trace_alloc addr=%p size=%u\n513 esp_sysview_heap_trace_free addr=%p\n";
+    let file = ("systemview-desc", OptionValue::File { path: "SYSVIEW_FreeRTOS.txt".into(), bytes: text.as_bytes().into() });
+    let mut with_both = with_program();
+    with_both.options.own.push(file.clone());
+    assert_eq!(found(&with_both, &capture).2, 5);
     let (said, hints, slices) = found(&subject(), &capture);
     assert_eq!((said, slices), (None, 0));
     assert!(hints.contains("No module describes its events from 512 to 513") && hints.contains("--elf"), "{hints}");
+}
+
+/// A recording that begins after the heap module's description has its events by ESP-IDF's file.
+#[test]
+fn a_file_tells_which_events_are_of_the_heap() {
+    let mut stream = small("N=test,O=FreeRTOS");
+    stream.n(512, &[0x3FFB_6000, 24, 0x4008_1F34]).n(513, &[0x3FFB_6000, 0x4008_1F34]);
+    let heap = |subject: &Subject| {
+        let mut heap: Vec<u32> = Vec::new();
+        subject.resolve(&stream.bytes, 1 << 20, |batch, _| {
+            heap.extend(batch.events.iter().filter_map(|event| match event.kind {
+                EventKind::Heap { bytes, .. } => Some(bytes),
+                _ => None,
+            }));
+        });
+        heap
+    };
+    assert_eq!(heap(&subject()), [0u32; 0]);
+    let text = "512 esp_sysview_heap_trace_alloc addr=%p size=%u callers=%x\n513 esp_sysview_heap_trace_free addr=%p\n";
+    let mut subject = subject();
+    let file = OptionValue::File { path: "SYSVIEW_FreeRTOS.txt".into(), bytes: text.as_bytes().into() };
+    subject.options.own.push(("systemview-desc", file));
+    assert_eq!(heap(&subject), [24, 24]);
 }

@@ -58,7 +58,7 @@ pub enum Role {
 
 impl Role {
     fn of(name: &str) -> Role {
-        match name.trim_end_matches("FromISR") {
+        match name.trim_start_matches("esp_sysview_").trim_end_matches("FromISR") {
             "vTaskDelay" => Role::Delay,
             "vTaskDelayUntil" | "xTaskDelayUntil" => Role::DelayUntil,
             "xQueueGenericSend" | "xQueueGive" => Role::Object(ObjectOp::Send),
@@ -112,6 +112,11 @@ impl Descriptions {
 
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
+    }
+
+    /// The event of this name.
+    pub fn id_of(&self, name: &str) -> Option<u16> {
+        self.events.iter().find_map(|(&id, event)| (&*event.name == name).then_some(id))
     }
 
     /// Whether there is an event of this role.

@@ -30,6 +30,9 @@ const CLOSE_FROM_PACKETS: u64 = 1_000;
 /// The module of ESP-IDF that traces the heap.
 pub const HEAP_MODULE: &[u8] = b"Heap Tracing Module";
 
+/// The name of its first event in ESP-IDF's file of descriptions.
+pub const HEAP_EVENT: &str = "esp_sysview_heap_trace_alloc";
+
 /// How much the two readings of the clock in a time of the system may differ, in ticks of the time stamps.
 const READING_TICKS: u32 = 1 << 16;
 
@@ -624,7 +627,8 @@ impl Recording for Scanner {
         for (index, (facts, options)) in facts.into_iter().zip(self.options).enumerate() {
             let (reading, facts) = facts.map(|facts| *facts).unwrap_or_default();
             if let Some(ledger) = ledgers.get_mut(index) {
-                let is_heap = facts.modules.values().flatten().any(|text| memchr::memmem::find(text, HEAP_MODULE).is_some());
+                let is_heap = facts.modules.values().flatten().any(|text| memchr::memmem::find(text, HEAP_MODULE).is_some())
+                    || options.descriptions.iter().any(|(_, text)| text.contains(HEAP_EVENT));
                 let excess = facts.excess + if is_heap { facts.excess_allocations } else { 0 };
                 ledger.enter_unplaced(losses::METADATA_LIMIT, excess);
             }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::super::descriptions::{Description, Descriptions, Kernel, Kind, Role, Values};
 use super::super::functions::{self, ModuleEvents};
 use super::super::packet::Reading;
-use super::super::scan::{HEAP_MODULE, Init, Named, Setup};
+use super::super::scan::{HEAP_EVENT, HEAP_MODULE, Init, Named, Setup};
 use super::names::Names;
 use crate::model::{
     CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, RecentMap, Session,
@@ -156,19 +156,22 @@ impl Shared {
                 descriptions.add_module(first, functions::EVENTS);
             }
         }
+        let mut module_events = ModuleEvents::default();
+        facts().for_each(|facts| module_events.append(facts.module_events.clone()));
+        let symbols = setups.first().and_then(|setup| setup.options.symbols.as_deref());
+        let heap_of_file = descriptions.id_of(HEAP_EVENT).map(|id| id..=id.saturating_add(1));
+        // ESP-IDF's file says that the first module is the heap, whatever it is.
+        let is_described = |id| descriptions.get(id).is_some() && !heap_of_file.as_ref().is_some_and(|heap| heap.contains(&id));
+        let inferred_functions = symbols.and_then(|symbols| module_events.functions(symbols, is_described));
+        if let Some(first) = inferred_functions {
+            descriptions.add_module(first, functions::EVENTS);
+        }
+        let heap_offset = heap_offset.or_else(|| descriptions.id_of(HEAP_EVENT));
         if let Some(first) = heap_offset {
             descriptions.add_module(first, "0 heap_alloc addr=%p size=%u, 1 heap_free addr=%p");
         }
         if let Some(kernel) = kernel {
             descriptions.add_kernel(kernel);
-        }
-        let mut module_events = ModuleEvents::default();
-        facts().for_each(|facts| module_events.append(facts.module_events.clone()));
-        let symbols = setups.first().and_then(|setup| setup.options.symbols.as_deref());
-        let inferred_functions =
-            symbols.and_then(|symbols| module_events.functions(symbols, |id| descriptions.get(id).is_some()));
-        if let Some(first) = inferred_functions {
-            descriptions.add_module(first, functions::EVENTS);
         }
         let unnamed = module_events.ids().filter(|&id| descriptions.get(id).is_none()).collect();
         let has_functions = descriptions.has(Role::EnterFunction);
