@@ -21,6 +21,12 @@ pub fn sections_named(_bytes: &[u8], _name: &str) -> Vec<(u64, Box<[u8]>)> {
     Vec::new()
 }
 
+/// None.
+#[must_use]
+pub fn sha256_digits(_bytes: &[u8]) -> String {
+    String::new()
+}
+
 /// The methods that formats call, with the signatures of the real ones.
 macro_rules! never {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {

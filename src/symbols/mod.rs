@@ -30,13 +30,13 @@ mod tests;
 mod vectors;
 
 #[cfg(not(feature = "symbols"))]
-pub use absent::{Symbols, sections_named};
+pub use absent::{Symbols, sections_named, sha256_digits};
 pub use build_id::{BuildIdVerdict, Checksum, judge_build_id};
 #[cfg(feature = "symbols")]
 pub use elf::sections_named;
 pub use error::{Shortcoming, SymbolsError};
 #[cfg(feature = "symbols")]
-pub use program::Symbols;
+pub use program::{Symbols, sha256_digits};
 pub use vectors::{Vector, exception_name};
 
 /// A line of the source.

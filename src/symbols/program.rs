@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use object::Object;
 
+use sha2::{Digest, Sha256};
+
 use super::debug::{self, DebugInfo, NONE, RawPlace};
 use super::elf::{self, Elf, Image};
 use super::flat::{Flat, Interval};
@@ -312,4 +314,10 @@ fn functions(elf: &Elf<'_>, mut symbols: Vec<elf::FunctionSymbol>, debug: &Debug
         function.declared = debug.line_at(function.start).unwrap_or(RawPlace::NONE);
     }
     functions
+}
+
+/// The SHA-256 of a file, in hex, by which a recording may name its program.
+#[must_use]
+pub fn sha256_digits(file: &[u8]) -> String {
+    Sha256::digest(file).iter().map(|byte| format!("{byte:02x}")).collect()
 }

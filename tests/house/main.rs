@@ -37,7 +37,7 @@ const BLIND_TO_FORMATS: [&str; 10] =
     ["model", "clock", "printf", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
-const CRATES: [(&str, &[&str]); 40] = [
+const CRATES: [(&str, &[&str]); 41] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("anyhow", &["cli", "main"]),
@@ -72,6 +72,7 @@ const CRATES: [(&str, &[&str]); 40] = [
     ("rayon", &["pipeline"]),
     ("rustc_demangle", &["symbols"]),
     ("serialport", &["record"]),
+    ("sha2", &["symbols"]),
     ("tar", &["input"]),
     ("tempfile", &["cli", "input", "record"]),
     ("toml", &["metrics"]),

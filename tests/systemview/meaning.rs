@@ -10,7 +10,7 @@ use traceconv::format::systemview::record::{extended, id, system_record};
 use traceconv::format::{FORMATS, FormatOptions, OptionValue};
 use traceconv::input::{Input, ReadOptions};
 use traceconv::model::{EventKind, LossKind, losses};
-use traceconv::pipeline::{self, Source};
+use traceconv::pipeline::{self, ConvertError, Source};
 
 use crate::captures::{Stream, functions, small};
 use crate::common::run::{Subject, options};
@@ -606,6 +606,36 @@ fn the_program_tells_which_events_are_functions() {
     let (said, hints, slices) = found(&subject(), &capture);
     assert_eq!((said, slices), (None, 0));
     assert!(hints.contains("No module describes its events from 512 to 513") && hints.contains("--elf"), "{hints}");
+}
+
+/// ESP-IDF sends the begin of the SHA-256 of the program's file.
+#[test]
+fn the_program_is_compared_with_the_one_that_ran() {
+    let recording = |digits: &str| {
+        let mut stream = small("N=test,O=FreeRTOS");
+        stream.put(id::SYSDESC, &encode::numbers_and_text(&[], &format!("ELF_SHA256={digits}"))).n(id::IDLE, &[]).bytes.clone()
+    };
+    let right = recording("6e572d992");
+    let said = |subject: &Subject, capture: &[u8]| {
+        let facts = subject.convert(capture, Cut::WHOLE).summary.facts;
+        let program = facts.details.iter().find(|detail| detail.name == "program").map(|detail| detail.value.clone());
+        (program.unwrap_or_default(), facts.hints.iter().filter(|hint| hint.contains("another build")).count())
+    };
+    assert_eq!(said(&subject(), &right), ("its SHA-256 begins with 6e572d992".to_owned(), 0));
+    assert_eq!(said(&with_program(), &right), ("the one that ran: its SHA-256 begins with 6e572d992".to_owned(), 0));
+    let other = "another build: its SHA-256 does not begin with 6e572d993";
+    assert_eq!(said(&with_program(), &recording("6E572D993")), (other.to_owned(), 1));
+    assert_eq!(said(&with_program(), &recording("x")), (String::new(), 0));
+    let mut strict = with_program();
+    strict.options.own.push(("require-elf-match", OptionValue::Flag));
+    strict.convert(&right, Cut::WHOLE);
+    for other in [recording("6e572d993"), recording("x")] {
+        let source = Source::new(&other, strict.format).options(strict.options.clone());
+        match pipeline::convert(&[source], &options(Cut::WHOLE), &mut Vec::new(), &mut |_| true) {
+            Err(ConvertError::Refused(why)) => assert!(why.contains("not known to be the program that ran"), "{why}"),
+            other => panic!("{:?}", other.map(|_| ())),
+        }
+    }
 }
 
 /// A recording that begins after the heap module's description has its events by ESP-IDF's file.

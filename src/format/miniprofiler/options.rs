@@ -22,7 +22,7 @@ pub const SPECS: &[OptionSpec] = &[
         name: "require-elf-match",
         kind: OptionKind::Flag,
         repeatable: false,
-        help: "Refuse a program whose checksum is not the build id in the capture",
+        help: "Refuse a program whose checksum is not the one in the capture",
     },
     OptionSpec {
         name: "time-unit",

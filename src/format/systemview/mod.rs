@@ -13,6 +13,7 @@ mod functions;
 pub mod generate;
 pub mod packet;
 mod probe;
+mod program;
 pub mod record;
 mod resolve;
 mod rtt;
@@ -25,19 +26,15 @@ use super::{
     ErasedRecording, Format, FormatOptions, MemoryMark, MemoryRecording, OptionError, OptionKind, OptionSpec, Probe, erase,
 };
 use crate::model::Rate;
-use crate::symbols::Symbols;
+use program::Program;
 use scan::Scanner;
 
 /// The format's entry in the registry.
 pub struct SystemView;
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "elf",
-        kind: OptionKind::File("FILE"),
-        repeatable: false,
-        help: "The program that ran on the target: names of functions, files and lines",
-    },
+    program::ELF,
+    program::REQUIRE_MATCH,
     OptionSpec {
         name: "systemview-desc",
         kind: OptionKind::File("FILE"),
@@ -100,21 +97,15 @@ impl Format for SystemView {
 struct InputOptions {
     clock: Option<Rate>,
     core: Option<u16>,
-    symbols: Option<Arc<Symbols>>,
+    program: Option<Program>,
+    is_match_required: bool,
     /// Names and contents of files with descriptions.
     descriptions: Vec<(String, Arc<str>)>,
 }
 
 impl InputOptions {
     fn read(options: &FormatOptions) -> Result<InputOptions, OptionError> {
-        let symbols = match options.files("elf").last() {
-            None => None,
-            Some((path, bytes)) => Some(Arc::new(Symbols::parse(bytes, Some(32)).map_err(|error| OptionError {
-                option: "elf",
-                found: format!("`{path}` is {error}"),
-                expected: error.expected().into(),
-            })?)),
-        };
+        let program = Program::read(options)?;
         let mut described = Vec::new();
         for (path, bytes) in options.files("systemview-desc") {
             let text = String::from_utf8_lossy(bytes);
@@ -126,6 +117,12 @@ impl InputOptions {
             }
             described.push((path.to_owned(), Arc::from(&*text)));
         }
-        Ok(InputOptions { clock: options.clock, core: options.core, symbols, descriptions: described })
+        Ok(InputOptions {
+            clock: options.clock,
+            core: options.core,
+            program,
+            is_match_required: options.flag(program::REQUIRE_MATCH.name),
+            descriptions: described,
+        })
     }
 }

@@ -158,7 +158,7 @@ impl Shared {
         }
         let mut module_events = ModuleEvents::default();
         facts().for_each(|facts| module_events.append(facts.module_events.clone()));
-        let symbols = setups.first().and_then(|setup| setup.options.symbols.as_deref());
+        let symbols = setups.first().and_then(|setup| setup.options.program.as_ref()).map(|program| &*program.symbols);
         let heap_of_file = descriptions.id_of(HEAP_EVENT).map(|id| id..=id.saturating_add(1));
         // ESP-IDF's file says that the first module is the heap, whatever it is.
         let is_described = |id| descriptions.get(id).is_some() && !heap_of_file.as_ref().is_some_and(|heap| heap.contains(&id));

@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use super::decode::{Bad, Records};
 use super::descriptions::Kernel;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading};
+use super::program;
 use super::record::{Fields, id};
 use super::scan::{Init, SessionStart, Setup};
 use crate::clock::Copies;
@@ -247,7 +248,7 @@ impl Resolver {
             Some(Kernel::Zephyr) => Some("Zephyr"),
             None => None,
         };
-        let symbols = options.symbols.clone();
+        let symbols = options.program.as_ref().map(|program| program.symbols.clone());
         describe(&shared, &setups, &mut facts);
         if !is_rate_given {
             describe_rates(&shared, facts.sessions, rate, &mut facts.details);
@@ -364,7 +365,11 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
                 .to_owned(),
         );
     }
-    let has_symbols = setups.first().is_some_and(|setup| setup.options.symbols.is_some());
+    let options = setups.first().map(|setup| &setup.options);
+    let program = options.and_then(|options| options.program.as_ref());
+    let recorded = shared.system.get(program::KEY).map(String::as_str);
+    program::describe(program, recorded, options.is_some_and(|options| options.is_match_required), facts);
+    let has_symbols = program.is_some();
     if shared.heap_offset.is_some() && !has_symbols {
         facts.hints.push("The heap's events have call stacks: --elf FILE names the functions in them.".to_owned());
     }
