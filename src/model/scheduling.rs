@@ -3,7 +3,8 @@
 //!
 //! A task that leaves its core without a stated reason is *undecided*: if it is made ready before it runs again, it waited (reason
 //! unknown); if it runs again without that, it was pre-empted. If the recording never reports that tasks become ready, its state is
-//! unknown until it runs again.
+//! unknown until it runs again. An undecided task whose continuation was not seen is presumed to have been pre-empted, unless a task ran that
+//! shows that it waited ([`Scheduling::note_running`]).
 
 use super::{CoreId, ReportedState, Task, TaskKind, Wait, WaitReason};
 
@@ -47,6 +48,8 @@ enum Leaving {
 pub struct Scheduling {
     status: TaskStatus,
     leaving: Option<Leaving>,
+    /// While undecided: a task of lower priority ran meanwhile, so this one cannot have been ready.
+    is_outrun: bool,
 }
 
 impl Scheduling {
@@ -77,7 +80,10 @@ impl Scheduling {
             Some(Leaving::Deleted) => (TaskStatus::Deleted, None),
             None if task.kind == TaskKind::Idle => (TaskStatus::Ready, None),
             None if task.readiness_is_unrecorded => (TaskStatus::Unknown, None),
-            None => (TaskStatus::Undecided, None),
+            None => {
+                self.is_outrun = false;
+                (TaskStatus::Undecided, None)
+            }
         };
         self.status = status;
         (status, wait)
@@ -147,6 +153,18 @@ impl Scheduling {
             ReportedState::Deleted => TaskStatus::Deleted,
         };
         true
+    }
+
+    /// Undecided, on the only core of a recording: a task runs, with these priorities of its own and of that task. With fixed priorities, a task of
+    /// lower priority, or the idle task, runs only when none of higher priority is ready.
+    pub fn note_running(&mut self, own: Option<u32>, running: Option<u32>, is_idle: bool) {
+        self.is_outrun |= is_idle || running.zip(own).is_some_and(|(running, own)| running < own);
+    }
+
+    /// Undecided until here, and its continuation was not seen: the state that it has had by the evidence.
+    #[must_use]
+    pub fn presumed(&self) -> TaskStatus {
+        if self.is_outrun { TaskStatus::Waiting } else { TaskStatus::Ready }
     }
 
     /// Undecided until here: it waits.

@@ -65,6 +65,8 @@ pub struct Statistics {
     heap: HeapState,
     logs: [u64; LOG_SEVERITIES.len()],
     touched: Touched,
+    /// On the only core: tasks that left it without a reason.
+    undecided: Vec<TaskId>,
     part: Option<range::Part>,
     /// There were events after the part.
     goes_beyond: bool,

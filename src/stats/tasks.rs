@@ -1,9 +1,8 @@
-//! Tasks: how long they run, wait, and are kept from running. [`Scheduling`] decides the states; undecided time of which nothing
-//! is known in the end is not counted.
+//! Tasks: how long they run, wait, and are kept from running. [`Scheduling`] decides the states.
 
 use super::Statistics;
 use super::spread::Distribution;
-use crate::model::{CoreId, Entities, ObjectId, ReportedState, Scheduling, TaskId, TaskStatus, Wait, WaitReason};
+use crate::model::{CoreId, Entities, ObjectId, ReportedState, Scheduling, TaskId, TaskKind, TaskStatus, Wait, WaitReason};
 
 /// One life of a task.
 #[derive(Debug, Default)]
@@ -87,6 +86,9 @@ impl Statistics {
             self.leave(previous, time_ns, entities);
         }
         self.enter(task, core, time_ns);
+        if !self.undecided.is_empty() {
+            self.note_running(task, entities);
+        }
         let state = &mut self.cores[core.index()];
         state.current = Some(task);
         state.switches += 1;
@@ -97,7 +99,23 @@ impl Statistics {
         if let Some(since_ns) = state.since_ns.replace(time_ns) {
             state.runs.add(time_ns.saturating_sub(since_ns), task.index());
         }
-        (_, state.wait) = state.scheduling.leave(entity);
+        let status;
+        (status, state.wait) = state.scheduling.leave(entity);
+        if status == TaskStatus::Undecided && self.cores.len() <= 1 {
+            self.undecided.push(task);
+        }
+    }
+
+    /// On the only core, a task runs while others are undecided.
+    fn note_running(&mut self, running: TaskId, entities: &Entities) {
+        let is_idle = entities.tasks.get(running.index()).is_some_and(|task| task.kind == TaskKind::Idle);
+        let priority = self.tasks[running.index()].priority;
+        let tasks = &mut self.tasks;
+        self.undecided.retain(|task| {
+            let state = &mut tasks[task.index()];
+            state.scheduling.note_running(state.priority, priority, is_idle);
+            state.scheduling.status() == TaskStatus::Undecided
+        });
     }
 
     fn enter(&mut self, task: TaskId, core: CoreId, time_ns: u64) {
@@ -183,13 +201,15 @@ impl Statistics {
         }
     }
 
-    /// The task's state is unknown from here on. The time in which it was ready or suspended until here counts. A run, a wait and a latency
-    /// do not: how long they took is not known.
+    /// The task's state is unknown from here on. The time in which it was ready or suspended until here counts, and undecided time as what the
+    /// timeline draws. A run, a wait and a latency do not: how long they took is not known.
     pub(super) fn forget_task(&mut self, task: TaskId, time_ns: u64) {
         if let Some(state) = self.tasks.get_mut(task.index()) {
+            let presumed = state.scheduling.presumed();
             let spent_ns = state.since_ns.map_or(0, |since_ns| time_ns.saturating_sub(since_ns));
             match state.scheduling.forget() {
                 TaskStatus::Ready => state.ready_ns += spent_ns,
+                TaskStatus::Undecided if presumed == TaskStatus::Ready => state.ready_ns += spent_ns,
                 TaskStatus::Suspended => state.suspended_ns += spent_ns,
                 _ => {}
             }

@@ -53,6 +53,27 @@ fn object(object: ObjectId, op: ObjectOp, level: u32) -> EventKind {
     EventKind::Object { object, op, from_isr: false, level: Level::known(level) }
 }
 
+/// The timeline draws a task that left without a reason, and of which nothing more is known, as ready until the loss, unless it cannot have been.
+#[test]
+fn undecided_time_before_a_loss_counts_as_it_is_drawn() {
+    use EventKind::{Loss, SwitchedIn};
+    let priority = |task, priority| EventKind::Priority { task, priority, change: PriorityChange::Reported };
+    let (report, _) = gather(&[
+        (0, priority(HIGH, 2)),
+        (0, priority(LOW, 1)),
+        (100, SwitchedIn(LOW)),
+        (200, SwitchedIn(HIGH)),
+        (230, ready(HIGH)),
+        (250, Loss(0)),
+        (300, SwitchedIn(HIGH)),
+        (400, SwitchedIn(LOW)),
+        (430, ready(LOW)),
+        (450, Loss(0)),
+    ]);
+    let ready_ns = |name: &str| report.tasks.iter().find(|task| task.name == name).and_then(|task| task.ready_ns);
+    assert_eq!((ready_ns("low"), ready_ns("high")), (Some(30), Some(0)));
+}
+
 #[test]
 fn time_goes_to_whoever_runs_and_waits_end_when_made_ready() {
     use EventKind::SwitchedIn;

@@ -25,8 +25,6 @@ pub struct TaskState {
     pub(super) last_wait: Option<(ObjectId, u64)>,
     /// The undecided switch row.
     row: Option<(CoreId, RowNumber)>,
-    /// While undecided: a task of lower priority ran meanwhile, so this one cannot have been ready.
-    outrun: bool,
     /// The time at which the viewer was last shown that it became ready.
     woken_ns: u64,
     /// Its present state, if no switch or waking says so. Written when its next change is known: the viewer allows no two at one time.
@@ -137,7 +135,6 @@ impl Timeline {
                 PrevState::Deleted
             }
             TaskStatus::Undecided => {
-                state.outrun = false;
                 if self.undecided.len() >= UNDECIDED_TASKS {
                     self.give_up_oldest();
                 }
@@ -173,21 +170,16 @@ impl Timeline {
         state.current = Some(task);
         state.untraced_isr = false;
         if !self.undecided.is_empty() && self.settings.cores <= 1 {
-            self.note_outrun(task, at);
+            self.note_running(task, at);
         }
     }
 
-    /// With one core and fixed priorities, a task of lower priority runs only when none of higher priority is ready.
-    fn note_outrun(&mut self, running: TaskId, at: &At<'_>) {
-        let idle = at.entities.tasks[running.index()].kind == TaskKind::Idle;
-        let running_priority = self.tasks[running.index()].priority;
+    fn note_running(&mut self, running: TaskId, at: &At<'_>) {
+        let is_idle = at.entities.tasks[running.index()].kind == TaskKind::Idle;
+        let priority = self.tasks[running.index()].priority;
         for task in &self.undecided {
             let state = &mut self.tasks[task.index()];
-            let lower = match (running_priority, state.priority) {
-                (Some(running), Some(own)) => running < own,
-                _ => false,
-            };
-            state.outrun |= lower || idle;
+            state.scheduling.note_running(state.priority, priority, is_idle);
         }
     }
 
@@ -223,7 +215,7 @@ impl Timeline {
 
     /// Decides an undecided task whose continuation was not seen.
     fn give_up(&mut self, task: TaskId) {
-        if self.tasks[task.index()].outrun {
+        if self.tasks[task.index()].scheduling.presumed() == TaskStatus::Waiting {
             let left_ns = self.tasks[task.index()].left_ns;
             self.decide(task, PrevState::Waiting);
             self.tasks[task.index()].scheduling.decide_waiting();
