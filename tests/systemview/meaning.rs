@@ -539,3 +539,41 @@ fn messages_of_the_program_have_texts() {
     let messages: Vec<&str> = trace.logs.iter().map(|log| log.body.as_str()).collect();
     assert_eq!(messages, ["flow is at -21, not 22", "valve is at 0, not valve", "0x08000000 is at 5, not %s"]);
 }
+
+/// The operations on objects, and the spans and instants on the tracks of calls, by their names.
+fn called(stream: &Stream) -> Vec<String> {
+    let mut all = Vec::new();
+    subject().resolve(&stream.bytes, 1 << 20, |batch, entities| {
+        let name = |label: traceconv::model::Label| label.as_name().map_or("", |name| &entities.names[name.index()]).to_owned();
+        all.extend(batch.events.iter().filter_map(|event| match event.kind {
+            EventKind::Object { op, .. } => Some(format!("{op:?}")),
+            EventKind::SpanBegin { label, .. } => Some(format!("begin {}", name(label))),
+            EventKind::Instant { label, .. } => Some(name(label)),
+            EventKind::SpanEnd { .. } => Some("end".to_owned()),
+            _ => None,
+        }));
+    });
+    all
+}
+
+/// The ports for FreeRTOS 10 record a receive as one that only looks at an item, but without a place for the item.
+#[test]
+fn a_receive_without_a_place_for_the_item_is_no_peek() {
+    let nowhere = 0u32.wrapping_sub(0x2000_0000) >> 2;
+    let mut stream = small("N=x,O=FreeRTOS");
+    stream.n(92, &[64, nowhere, 10, 1]).n(92, &[64, nowhere, 10, 0]).n(92, &[64, 72, 10, 1]).n(92, &[64, 72, 10, 0]);
+    let mut operations = called(&stream);
+    operations.retain(|one| one != "xQueueGenericReceive");
+    assert_eq!(operations, ["Receive", "Receive", "Peek", "Receive"]);
+}
+
+/// The port for FreeRTOS 11 records two functions twice, but their end once.
+#[test]
+fn a_call_that_is_recorded_twice_is_one() {
+    let mut stream = small("N=x,O=FreeRTOS");
+    stream.n(201, &[0x3800_0000, 5]).n(285, &[9]).n(id::END_CALL, &[285, 0]).n(201, &[1, 5]).n(id::END_CALL, &[201]);
+    stream.n(197, &[10]).n(id::END_CALL, &[197]);
+    stream.n(201, &[1, 6]).n(201, &[1, 6]).n(id::END_CALL, &[201]);
+    let [set, remove, delay] = ["begin vTaskPrioritySet", "begin uxListRemove", "begin vTaskDelay"];
+    assert_eq!(called(&stream), [set, remove, "end", "end", delay, "end", set, "end"]);
+}

@@ -54,6 +54,8 @@ struct CoreState {
     has_reason: bool,
     isrs: Vec<IsrId>,
     timers: Vec<crate::model::LaneId>,
+    /// The call that the port for FreeRTOS 11 may record once more within itself, and its lane.
+    hooked: Option<(Option<crate::model::LaneId>, u16)>,
 }
 
 /// More texts are read again for each message.
