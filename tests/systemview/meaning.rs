@@ -71,6 +71,45 @@ fn overflows_count_what_was_dropped() {
     assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET), (3, 11 + 1 + 6));
 }
 
+/// What was dropped before the recording began is not missing in it.
+#[test]
+fn a_count_from_before_the_recording_is_no_loss() {
+    let recorded = |system_time: &dyn Fn(&mut Stream)| {
+        let mut stream = Stream::default();
+        stream.start(5_000, "N=x,O=FreeRTOS");
+        system_time(&mut stream);
+        stream.n(id::IDLE, &[]).after(50_000, id::OVERFLOW, &numbers(&[57])).n(id::IDLE, &[]);
+        stream.after(50_000, id::OVERFLOW, &numbers(&[59])).n(id::IDLE, &[]);
+        lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET)
+    };
+    // The time stamp of the start is the time since the target's restart, …
+    assert_eq!(recorded(&|stream| _ = stream.n(id::SYSTIME_CYCLES, &[5_300])), (2, 58 + 3));
+    assert_eq!(recorded(&|stream| _ = stream.n(id::SYSTIME_US, &[0, 0])), (2, 58 + 3));
+    // … or that since another recording.
+    assert_eq!(recorded(&|stream| _ = stream.n(id::SYSTIME_CYCLES, &[500_005_300])), (2, 1 + 3));
+    assert_eq!(recorded(&|stream| _ = stream.n(id::SYSTIME_US, &[50_000_000, 0])), (2, 1 + 3));
+}
+
+/// A recording may begin within a packet: what is read there makes no loss, and the clock that comes later makes no silence.
+#[test]
+fn a_recording_from_the_middle_has_no_silence() {
+    let mut stream = Stream::default();
+    for number in 0..40 {
+        stream.n(id::ISR_ENTER, &[15 + number % 7]).n(id::ISR_EXIT, &[]);
+    }
+    stream.start(100, "N=x,O=FreeRTOS").n(id::SYSTIME_CYCLES, &[5_000_000]);
+    stream.n(id::TASK_START_EXEC, &[1]).n(id::IDLE, &[]);
+    // The ends of packets that are damage, an overflow, and nothing odd.
+    for before in [&[30, 0, 0xFF, 0xFF, 0xFF, 0xFF][..], &[1, 85, 16], &[]] {
+        let capture = [before, &stream.bytes].concat();
+        let summary = subject().convert(&capture, Cut::WHOLE).summary;
+        let span = summary.last.unwrap().0 - summary.first.unwrap().0;
+        assert!(span < 2_000_000, "{before:?}: {span} ns");
+        let dropped = summary.ledger.entries().iter().find(|entry| entry.kind == losses::DROPPED_BY_TARGET);
+        assert_eq!(dropped.map(|entry| entry.at_least_lost), None, "{before:?}");
+    }
+}
+
 /// A count is not believed if the time before it has no room for the packets that it counts. Then one packet was dropped, at most.
 #[test]
 fn a_drop_count_needs_time() {
@@ -280,7 +319,11 @@ fn short_sessions_are_kept_apart() {
     assert_eq!(sessions((0, 100_000), (0, 100_000), Some([0, 0]), false), 2);
     assert_eq!(sessions((1000, 300), (500, 300), None, false), 2);
     assert_eq!(sessions((0, 5_000), (0, 5_000), None, false), 2);
+    // The recorder was connected later after the second start than after the first one.
+    assert_eq!(sessions((1_000, 100_000), (2_000_000, 100_000), Some([1_000, 1_990_000]), false), 2);
+    assert_eq!(sessions((1_000, 100_000), (2_000_000, 100_000), Some([1_000, 1_990_000]), true), 2);
     // The clock goes on: the recorder was stopped, or connected again.
+    assert_eq!(sessions((1_000, 100_000), (2_000_000, 100_000), Some([1_000, 2_601_000]), true), 1);
     assert_eq!(sessions((0, 100_000), (50_000, 100_000), Some([0, 650_000]), false), 1);
     assert_eq!(sessions((0, 100_000), (50_000, 100_000), Some([0, 0]), true), 1);
     assert_eq!(sessions((0, 100_000), (0, 100_000), Some([50_000, 50_000]), false), 1);
@@ -503,43 +546,6 @@ fn waits_have_the_reason_that_is_recorded() {
     assert_eq!(reasons, [(Delay, 10), (NotRecorded, u32::MAX)]);
 }
 
-/// The name of the device says how ids are read, also if the recording begins late in the file.
-#[test]
-fn both_cores_are_found_after_other_bytes() {
-    let options = GenerateOptions { bytes: 20_000, has_two_cores: true, ..GenerateOptions::default() };
-    let (capture, _) = generate_with_truth(&options);
-    let stream = &capture[packet::starts(&capture).next().expect("it has a start")..];
-    for before in [100, 6_000, 50_000] {
-        let found = listed(&[vec![0xFF; before].as_slice(), stream].concat());
-        assert!(found.iter().any(|record| record.2 == Some(1)), "{before}");
-        let names =
-            |records: &[(String, Option<u64>, Option<u16>)]| records.iter().map(|record| record.0.clone()).collect::<Vec<_>>();
-        assert_eq!(names(&found), names(&listed(stream)), "{before}");
-    }
-}
-
-/// The texts of such a message are copies, after its numbers; or addresses of the program's texts.
-#[test]
-fn messages_of_the_program_have_texts() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/symbols/pump.elf");
-    let mut program = std::fs::read(path).expect("it is in the repository");
-    let at = memchr::memmem::find(&program, b"pump: flow").expect("the program has the text");
-    program[at..at + 26].copy_from_slice(b"%s is at %d, not %s\0valve\0");
-    let text = 0xE8 + (at as u32 - 0x10E8);
-    let mut stream = small("N=x,O=embOS");
-    let mut copies = numbers(&[extended::PRINT_ELF, text, 1, (-21i32).cast_unsigned()]);
-    encode::text(b"flow", &mut copies);
-    encode::text(b"22", &mut copies);
-    stream.put(id::EX, &copies);
-    stream.n(id::EX, &[extended::PRINT_ELF, text, 0, text + 20, 0, text + 20]);
-    stream.n(id::EX, &[extended::PRINT_ELF, text, 0, 0x0800_0000, 5]);
-    let mut subject = subject();
-    subject.options.own.push(("elf", OptionValue::File { path: "pump.elf".into(), bytes: program.into() }));
-    let trace = subject.convert(&stream.bytes, Cut::WHOLE).read();
-    let messages: Vec<&str> = trace.logs.iter().map(|log| log.body.as_str()).collect();
-    assert_eq!(messages, ["flow is at -21, not 22", "valve is at 0, not valve", "0x08000000 is at 5, not %s"]);
-}
-
 /// The operations on objects, and the spans and instants on the tracks of calls, by their names.
 fn called(stream: &Stream) -> Vec<String> {
     let mut all = Vec::new();
@@ -576,4 +582,41 @@ fn a_call_that_is_recorded_twice_is_one() {
     stream.n(201, &[1, 6]).n(201, &[1, 6]).n(id::END_CALL, &[201]);
     let [set, remove, delay] = ["begin vTaskPrioritySet", "begin uxListRemove", "begin vTaskDelay"];
     assert_eq!(called(&stream), [set, remove, "end", "end", delay, "end", set, "end"]);
+}
+
+/// The name of the device says how ids are read, also if the recording begins late in the file.
+#[test]
+fn both_cores_are_found_after_other_bytes() {
+    let options = GenerateOptions { bytes: 20_000, has_two_cores: true, ..GenerateOptions::default() };
+    let (capture, _) = generate_with_truth(&options);
+    let stream = &capture[packet::starts(&capture).next().expect("it has a start")..];
+    for before in [100, 6_000, 50_000] {
+        let found = listed(&[vec![0xFF; before].as_slice(), stream].concat());
+        assert!(found.iter().any(|record| record.2 == Some(1)), "{before}");
+        let names =
+            |records: &[(String, Option<u64>, Option<u16>)]| records.iter().map(|record| record.0.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&found), names(&listed(stream)), "{before}");
+    }
+}
+
+/// The texts of such a message are copies, after its numbers; or addresses of the program's texts.
+#[test]
+fn messages_of_the_program_have_texts() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/symbols/pump.elf");
+    let mut program = std::fs::read(path).expect("it is in the repository");
+    let at = memchr::memmem::find(&program, b"pump: flow").expect("the program has the text");
+    program[at..at + 26].copy_from_slice(b"%s is at %d, not %s\0valve\0");
+    let text = 0xE8 + (at as u32 - 0x10E8);
+    let mut stream = small("N=x,O=embOS");
+    let mut copies = numbers(&[extended::PRINT_ELF, text, 1, (-21i32).cast_unsigned()]);
+    encode::text(b"flow", &mut copies);
+    encode::text(b"22", &mut copies);
+    stream.put(id::EX, &copies);
+    stream.n(id::EX, &[extended::PRINT_ELF, text, 0, text + 20, 0, text + 20]);
+    stream.n(id::EX, &[extended::PRINT_ELF, text, 0, 0x0800_0000, 5]);
+    let mut subject = subject();
+    subject.options.own.push(("elf", OptionValue::File { path: "pump.elf".into(), bytes: program.into() }));
+    let trace = subject.convert(&stream.bytes, Cut::WHOLE).read();
+    let messages: Vec<&str> = trace.logs.iter().map(|log| log.body.as_str()).collect();
+    assert_eq!(messages, ["flow is at -21, not 22", "valve is at 0, not valve", "0x08000000 is at 5, not %s"]);
 }
