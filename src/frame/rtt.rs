@@ -69,19 +69,39 @@ pub fn buffer(image: &[u8], at: usize, name: &[u8], within: impl FnOnce() -> Vec
         Some(Descriptor { name: field(0)?, bytes: field(1)?, size: size(2)?, write: size(3)? })
     });
     let used: Vec<Descriptor> = descriptors.filter(|one| one.size > 0 && one.write < one.size).collect();
-    let found = by_name(image, &used, name).or_else(|| by_content(image, &used, &within()));
+    let found = match by_name(image, &used, name).as_slice() {
+        &[(only, start, _)] => Some((only, start)),
+        named => {
+            let within = within();
+            best_of(named, &within).or_else(|| by_content(image, &used, &within))
+        }
+    };
     let control_block_bytes = HEAD_BYTES + (up + down) * DESCRIPTOR_BYTES;
     Ok(found.map(|(one, start)| Buffer { range: start..start + one.size, write: one.write, control_block_bytes }))
 }
 
-/// The buffer whose name is in the image, and where its bytes are. The distance between the two is that of their addresses.
-fn by_name(image: &[u8], buffers: &[Descriptor], name: &[u8]) -> Option<(Descriptor, usize)> {
-    memchr::memmem::find_iter(image, name).find_map(|place| {
-        buffers.iter().find_map(|one| {
+/// A buffer, where its bytes are, and the address of the image's first byte for it to be there.
+type Candidate = (Descriptor, usize, u32);
+
+/// The buffers that may have the name that is in the image, and where their bytes are. The distance between the two is that of their addresses.
+fn by_name(image: &[u8], buffers: &[Descriptor], name: &[u8]) -> Vec<Candidate> {
+    let places = memchr::memmem::find_iter(image, name).take(BUFFERS_LIMIT);
+    let candidates = places.flat_map(|place| {
+        buffers.iter().filter_map(move |one| {
             let origin = one.name.checked_sub(u32::try_from(place).ok()?)?;
-            start(image, one, origin)
+            start(image, one, origin).map(|(one, start)| (one, start, origin))
         })
-    })
+    });
+    candidates.collect()
+}
+
+/// The one of several buffers that has one of the places `within` in it. Names of other buffers are near, and then the image would begin at
+/// an address that is less round.
+fn best_of(named: &[Candidate], within: &[usize]) -> Option<(Descriptor, usize)> {
+    let has_content = |(one, start, _): &&Candidate| within.iter().any(|place| (*start..start + one.size).contains(place));
+    let roundness = |(_, _, origin): &&Candidate| origin.trailing_zeros();
+    let best = named.iter().rev().max_by_key(|one| (roundness(one) >= *ALIGNMENTS.start(), has_content(one), roundness(one)));
+    best.map(|&(one, start, _)| (one, start))
 }
 
 fn by_content(image: &[u8], buffers: &[Descriptor], within: &[usize]) -> Option<(Descriptor, usize)> {

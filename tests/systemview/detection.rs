@@ -105,6 +105,19 @@ fn buffers_in_memory_are_unrolled() {
     assert!(format.read_memory(&capture[..100], 90).is_err());
 }
 
+/// The names of all buffers may be in the image, one beside the other.
+#[test]
+fn the_buffer_is_the_one_whose_name_it_is() {
+    let capture = generated_with(&GenerateOptions { bytes: 9_000, ..GenerateOptions::default() });
+    let named = image(&capture[70..3_000], 4096, true);
+    let expected = subject().format.read_memory(&named, 0x400).expect("it has a name").pieces;
+    let mut both = named;
+    // The other buffer's name is 12 bytes before this one's.
+    both[0x400 + 24..][..4].copy_from_slice(&(0x2000_0200u32 - 12).to_le_bytes());
+    both[0x200 - 12..][..9].copy_from_slice(b"Terminal\0");
+    assert_eq!(subject().format.read_memory(&both, 0x400).expect("it has two names").pieces, expected);
+}
+
 #[test]
 fn damaged_control_blocks_are_refused_or_read() {
     let capture = generated_with(&GenerateOptions { bytes: 9_000, ..GenerateOptions::default() });

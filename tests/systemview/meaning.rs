@@ -71,6 +71,45 @@ fn overflows_count_what_was_dropped() {
     assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET), (3, 11 + 1 + 6));
 }
 
+/// What was dropped before the recording began is not missing in it.
+#[test]
+fn a_count_from_before_the_recording_is_no_loss() {
+    let recorded = |system_time: &dyn Fn(&mut Stream)| {
+        let mut stream = Stream::default();
+        stream.start(5_000, "N=x,O=FreeRTOS");
+        system_time(&mut stream);
+        stream.n(id::IDLE, &[]).after(50_000, id::OVERFLOW, &numbers(&[57])).n(id::IDLE, &[]);
+        stream.after(50_000, id::OVERFLOW, &numbers(&[59])).n(id::IDLE, &[]);
+        lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET)
+    };
+    // The time stamp of the start is the time since the target's restart, …
+    assert_eq!(recorded(&|stream| _ = stream.n(id::SYSTIME_CYCLES, &[5_300])), (2, 58 + 3));
+    assert_eq!(recorded(&|stream| _ = stream.n(id::SYSTIME_US, &[0, 0])), (2, 58 + 3));
+    // … or that since another recording.
+    assert_eq!(recorded(&|stream| _ = stream.n(id::SYSTIME_CYCLES, &[500_005_300])), (2, 1 + 3));
+    assert_eq!(recorded(&|stream| _ = stream.n(id::SYSTIME_US, &[50_000_000, 0])), (2, 1 + 3));
+}
+
+/// A recording may begin within a packet: what is read there makes no loss, and the clock that comes later makes no silence.
+#[test]
+fn a_recording_from_the_middle_has_no_silence() {
+    let mut stream = Stream::default();
+    for number in 0..40 {
+        stream.n(id::ISR_ENTER, &[15 + number % 7]).n(id::ISR_EXIT, &[]);
+    }
+    stream.start(100, "N=x,O=FreeRTOS").n(id::SYSTIME_CYCLES, &[5_000_000]);
+    stream.n(id::TASK_START_EXEC, &[1]).n(id::IDLE, &[]);
+    // The ends of packets that are damage, an overflow, and nothing odd.
+    for before in [&[30, 0, 0xFF, 0xFF, 0xFF, 0xFF][..], &[1, 85, 16], &[]] {
+        let capture = [before, &stream.bytes].concat();
+        let summary = subject().convert(&capture, Cut::WHOLE).summary;
+        let span = summary.last.unwrap().0 - summary.first.unwrap().0;
+        assert!(span < 2_000_000, "{before:?}: {span} ns");
+        let dropped = summary.ledger.entries().iter().find(|entry| entry.kind == losses::DROPPED_BY_TARGET);
+        assert_eq!(dropped.map(|entry| entry.at_least_lost), None, "{before:?}");
+    }
+}
+
 /// A count is not believed if the time before it has no room for the packets that it counts. Then one packet was dropped, at most.
 #[test]
 fn a_drop_count_needs_time() {
@@ -280,7 +319,11 @@ fn short_sessions_are_kept_apart() {
     assert_eq!(sessions((0, 100_000), (0, 100_000), Some([0, 0]), false), 2);
     assert_eq!(sessions((1000, 300), (500, 300), None, false), 2);
     assert_eq!(sessions((0, 5_000), (0, 5_000), None, false), 2);
+    // The recorder was connected later after the second start than after the first one.
+    assert_eq!(sessions((1_000, 100_000), (2_000_000, 100_000), Some([1_000, 1_990_000]), false), 2);
+    assert_eq!(sessions((1_000, 100_000), (2_000_000, 100_000), Some([1_000, 1_990_000]), true), 2);
     // The clock goes on: the recorder was stopped, or connected again.
+    assert_eq!(sessions((1_000, 100_000), (2_000_000, 100_000), Some([1_000, 2_601_000]), true), 1);
     assert_eq!(sessions((0, 100_000), (50_000, 100_000), Some([0, 650_000]), false), 1);
     assert_eq!(sessions((0, 100_000), (50_000, 100_000), Some([0, 0]), true), 1);
     assert_eq!(sessions((0, 100_000), (0, 100_000), Some([50_000, 50_000]), false), 1);
@@ -501,6 +544,44 @@ fn waits_have_the_reason_that_is_recorded() {
     });
     use traceconv::model::WaitReason::{Delay, NotRecorded};
     assert_eq!(reasons, [(Delay, 10), (NotRecorded, u32::MAX)]);
+}
+
+/// The operations on objects, and the spans and instants on the tracks of calls, by their names.
+fn called(stream: &Stream) -> Vec<String> {
+    let mut all = Vec::new();
+    subject().resolve(&stream.bytes, 1 << 20, |batch, entities| {
+        let name = |label: traceconv::model::Label| label.as_name().map_or("", |name| &entities.names[name.index()]).to_owned();
+        all.extend(batch.events.iter().filter_map(|event| match event.kind {
+            EventKind::Object { op, .. } => Some(format!("{op:?}")),
+            EventKind::SpanBegin { label, .. } => Some(format!("begin {}", name(label))),
+            EventKind::Instant { label, .. } => Some(name(label)),
+            EventKind::SpanEnd { .. } => Some("end".to_owned()),
+            _ => None,
+        }));
+    });
+    all
+}
+
+/// The ports for FreeRTOS 10 record a receive as one that only looks at an item, but without a place for the item.
+#[test]
+fn a_receive_without_a_place_for_the_item_is_no_peek() {
+    let nowhere = 0u32.wrapping_sub(0x2000_0000) >> 2;
+    let mut stream = small("N=x,O=FreeRTOS");
+    stream.n(92, &[64, nowhere, 10, 1]).n(92, &[64, nowhere, 10, 0]).n(92, &[64, 72, 10, 1]).n(92, &[64, 72, 10, 0]);
+    let mut operations = called(&stream);
+    operations.retain(|one| one != "xQueueGenericReceive");
+    assert_eq!(operations, ["Receive", "Receive", "Peek", "Receive"]);
+}
+
+/// The port for FreeRTOS 11 records two functions twice, but their end once.
+#[test]
+fn a_call_that_is_recorded_twice_is_one() {
+    let mut stream = small("N=x,O=FreeRTOS");
+    stream.n(201, &[0x3800_0000, 5]).n(285, &[9]).n(id::END_CALL, &[285, 0]).n(201, &[1, 5]).n(id::END_CALL, &[201]);
+    stream.n(197, &[10]).n(id::END_CALL, &[197]);
+    stream.n(201, &[1, 6]).n(201, &[1, 6]).n(id::END_CALL, &[201]);
+    let [set, remove, delay] = ["begin vTaskPrioritySet", "begin uxListRemove", "begin vTaskDelay"];
+    assert_eq!(called(&stream), [set, remove, "end", "end", delay, "end", set, "end"]);
 }
 
 /// The name of the device says how ids are read, also if the recording begins late in the file.

@@ -143,9 +143,16 @@ struct Framed {
     /// Where the first frame begins.
     start: usize,
     evidence: Evidence,
+    /// Why it is a stream, if frames that begin here or at another place show that.
+    seen: Option<Probe>,
 }
 
 impl Framed {
+    /// Whether there are enough packets, and nothing else.
+    fn is_whole(&self) -> bool {
+        self.evidence.packets >= LEAST_PACKETS && self.evidence.bad == 0
+    }
+
     /// Packets speak for the place of frames, damage against it.
     fn fit(&self) -> i64 {
         self.evidence.packets as i64 - 8 * self.evidence.bad as i64
@@ -157,10 +164,18 @@ impl Framed {
         self.fit() > best.fit() + if is_at_begin { LEAST_PACKETS as i64 } else { 0 }
     }
 
-    fn probe(&self) -> Option<Probe> {
-        let Framed { source, start, .. } = self;
-        let place = if *start > 0 { format!(", the first at byte {start}") } else { String::new() };
-        self.evidence.probe(&format!(" of source {source} in CoreSight frames{place}"))
+    fn at(start: usize, source: u8, stream: &[u8]) -> Framed {
+        let evidence = Evidence::of(stream);
+        let place = if start > 0 { format!(", the first at byte {start}") } else { String::new() };
+        let seen = evidence.probe(&format!(" of source {source} in CoreSight frames{place}"));
+        Framed { source, start, evidence, seen }
+    }
+
+    /// The better one of two places of the same source. What shows at one that it is a stream holds for both.
+    fn or(self, other: Framed) -> Framed {
+        let (mut best, worse) = if other.is_better_than(&self) { (other, self) } else { (self, other) };
+        best.seen = best.seen.or(worse.seen);
+        best
     }
 }
 
@@ -168,7 +183,7 @@ impl Framed {
 /// the first full sync word; only the packets show where frames begin, because the bits of a frame's last byte belong to the others.
 fn framed(sample: &[u8], wanted: Option<u8>) -> Option<Framed> {
     let after_sync = memchr::memmem::find(sample, &tpiu::FULL_SYNC).map(|at| at + tpiu::FULL_SYNC.len());
-    let mut best: Option<Framed> = None;
+    let mut all: Vec<Framed> = Vec::new();
     for start in (0..tpiu::FRAME_BYTES).chain(after_sync) {
         let frames = sample.get(start..).unwrap_or_default();
         let has_few = may_be_frames(frames.get(..frames.len() / 16).unwrap_or_default());
@@ -181,17 +196,24 @@ fn framed(sample: &[u8], wanted: Option<u8>) -> Option<Framed> {
             continue;
         }
         for (source, stream) in sources.iter().filter(|(source, _)| wanted.is_none_or(|wanted| wanted == *source)) {
-            let found = Framed { source: *source, start, evidence: Evidence::of(stream) };
-            let is_possible = wanted.is_some() || found.probe().is_some();
-            if is_possible && best.as_ref().is_none_or(|best| found.is_better_than(best)) {
-                best = Some(found);
+            let found = Framed::at(start, *source, stream);
+            match all.iter().position(|one| one.source == *source) {
+                Some(place) => {
+                    let before = all.swap_remove(place);
+                    all.push(before.or(found));
+                }
+                None => all.push(found),
             }
         }
-        if has_few && start == 0 && best.as_ref().is_some_and(|best| best.evidence.bad == 0) {
+        if has_few && start == 0 && all.iter().any(|one| one.evidence.bad == 0 && one.seen.is_some()) {
             break;
         }
     }
-    best
+    // A source that is a stream for sure comes before one that may be.
+    all.into_iter().reduce(|best, one| {
+        let is_better = (one.seen.is_some(), one.fit()) > (best.seen.is_some(), best.fit());
+        if is_better { one } else { best }
+    })
 }
 
 /// Whether there are few sources. Other bytes soon name more.
@@ -211,8 +233,9 @@ pub(super) fn wrapping_of(input: &[u8], source: Option<u8>) -> Wrapping {
         Some(source) => {
             // If the named source does not show where frames begin, another one may.
             let named = framed(sample, Some(source));
-            let is_clear = named.as_ref().is_some_and(|framed| framed.probe().is_some());
-            let found = if is_clear { named } else { framed(sample, None).or(named) };
+            let is_clear = named.as_ref().is_some_and(|framed| framed.seen.is_some());
+            let other = || framed(sample, None).filter(|framed| framed.seen.is_some());
+            let found = if is_clear { named } else { other().or(named) };
             Wrapping::Framed(source, found.map_or(0, |framed| framed.start))
         }
         None => Wrapping::Bare(start_of_stream(sample)),
@@ -230,7 +253,6 @@ pub(super) fn other_streams(input: &[u8], source: u8, start: usize) -> Vec<u8> {
 pub(super) fn judge(input: &[u8]) -> (Wrapping, Option<Probe>) {
     let sample = sample_of(input);
     let framed = framed(sample, None);
-    let framed = framed.and_then(|framed| Some((Wrapping::Framed(framed.source, framed.start), framed.probe()?)));
     // Of most other formats, a quarter shows that too much is no packet.
     let first = sample.get(..sample.len() / 4).unwrap_or_default();
     let is_hopeless = Evidence::of(first).bad as f64 > (1.0 - COVERED_LEAST) * sample.len() as f64;
@@ -238,10 +260,14 @@ pub(super) fn judge(input: &[u8]) -> (Wrapping, Option<Probe>) {
     let start = start_of_stream(sample);
     let after_noise = || Evidence::of(sample.get(start..)?).probe(&format!(" after {start} other bytes")).filter(|_| start > 0);
     let bare = as_it_is.or_else(after_noise);
-    // A stream in frames may also be read without them, the other way round hardly.
-    match framed.filter(|(_, framed)| bare.as_ref().is_none_or(|bare| framed.score >= bare.score)) {
-        Some((wrapping, probe)) => (wrapping, Some(probe)),
-        None => (Wrapping::Bare(start), bare),
+    let Some(mut framed) = framed else { return (Wrapping::Bare(start), bare) };
+    let wrapping = Wrapping::Framed(framed.source, framed.start);
+    match (framed.seen.take(), bare) {
+        // A stream in frames may also be read without them, the other way round hardly.
+        (Some(in_frames), bare) if bare.as_ref().is_none_or(|bare| in_frames.score >= bare.score) => (wrapping, Some(in_frames)),
+        // No evidence for the format, which may be given: frames without any damage in them are hardly a coincidence.
+        (None, None) if framed.is_whole() && Evidence::of(sample).bad > 0 => (wrapping, None),
+        (_, bare) => (Wrapping::Bare(start), bare),
     }
 }
 
@@ -249,6 +275,27 @@ pub(super) fn judge(input: &[u8]) -> (Wrapping, Option<Probe>) {
 mod tests {
     use super::super::generate::{Damage, GenerateOptions, generate_with_truth};
     use super::*;
+
+    /// Texts in writes of four bytes, and no synchronisation packet: too little for the format to be recognised without its name.
+    #[test]
+    fn frames_are_found_without_evidence_for_the_format() {
+        let mut stream = Vec::new();
+        for number in 0..60u8 {
+            stream.extend([0x03, b'l', b'i', b'n', b'e', 0x01, b' ', 0x02, b'0' + number % 10, b'\n', 0xC0, 0x85, 0x01]);
+        }
+        let (mut frames, mut bytes) = (Vec::new(), Vec::new());
+        tpiu::wrap(&stream, 2, &mut frames);
+        for (index, frame) in frames.chunks(tpiu::FRAME_BYTES).enumerate() {
+            if index % 12 == 6 {
+                bytes.extend(tpiu::FULL_SYNC);
+            }
+            bytes.extend(frame);
+        }
+        assert_eq!(judge(&bytes).0, Wrapping::Framed(2, 0));
+        assert_eq!(wrapping_of(&bytes, Some(2)), Wrapping::Framed(2, 0));
+        // Without frames it is a stream as well.
+        assert_eq!(judge(&stream).0, Wrapping::Bare(0));
+    }
 
     #[test]
     fn a_stream_from_its_middle_is_no_noise() {

@@ -45,6 +45,9 @@ const STILL_US: u64 = 10_000;
 /// … and is not ahead of the time since the target's restart by more than this.
 const AHEAD_US: u64 = 2_000;
 
+/// A target initialises the library within this number of microseconds after its restart.
+const INITIALISED_US: u64 = 1_000_000;
+
 /// The first pass over a recording.
 pub(super) struct Scanner {
     options: Vec<InputOptions>,
@@ -521,7 +524,9 @@ impl ScanFacts {
                 },
             };
             if is_restart {
-                sessions.push(SessionStart { offset: start.offset, stamp, ticks_before: before, init: start.what.init });
+                let counts_from_zero = index > 0 || times().next().is_none_or(|time| self.is_first_start(start, time));
+                let init = start.what.init;
+                sessions.push(SessionStart { offset: start.offset, stamp, ticks_before: before, init, counts_from_zero });
             }
             let microseconds = times().filter_map(|time| match time.what {
                 SystemTime::Microseconds(us) => Some((us, time.ticks)),
@@ -532,16 +537,42 @@ impl ScanFacts {
         sessions
     }
 
-    /// Whether the operating system's clock begins again with a start: it goes back, or it stands still although time has passed, and shows no
-    /// more than the time since the restart. `last` and `us` are its readings before and after the start, with the ticks at the first, and
-    /// `ticks` those at the second.
-    fn us_begins_again(&self, last: (u64, u64), us: u64, start: &Placed<Start>, ticks: u64) -> bool {
+    /// Ticks in microseconds, if the frequency is known.
+    fn in_us(&self, ticks: u64) -> Option<u64> {
         let hz = self.init.map_or(0, |init| u64::from(init.sys_freq));
+        ticks.saturating_mul(1_000_000).checked_div(hz)
+    }
+
+    /// Whether the operating system's clock begins again with a start: it goes back; or it shows no more than the time since the restart,
+    /// and stands still although time has passed, or fits that time far better than a clock that goes on. `last` and `us` are its readings
+    /// before and after the start, with the ticks at the first, and `ticks` those at the second.
+    fn us_begins_again(&self, last: (u64, u64), us: u64, start: &Placed<Start>, ticks: u64) -> bool {
         let (last_us, last_ticks) = last;
-        let in_us = |ticks: u64| ticks.saturating_mul(1_000_000).checked_div(hz);
-        let has_passed = in_us(ticks - last_ticks.min(ticks)).is_some_and(|passed| passed >= STILL_US);
-        let is_possible = in_us(u64::from(start.what.stamp)).is_some_and(|since| us <= since.saturating_add(AHEAD_US));
-        us < last_us || us == last_us && has_passed && is_possible && !start.what.is_after_stop
+        if us < last_us {
+            return true;
+        }
+        let passed = self.in_us(ticks - last_ticks.min(ticks));
+        let Some((since, passed)) = self.in_us(u64::from(start.what.stamp)).zip(passed) else { return false };
+        if us > since.saturating_add(AHEAD_US) {
+            return false;
+        }
+        let behind = passed.saturating_sub(us - last_us);
+        let fits = if us == last_us { !start.what.is_after_stop } else { behind / 8 > since.abs_diff(us) };
+        behind >= STILL_US && fits
+    }
+
+    /// Whether the first start of the input is also the target's first one since its restart: then its time stamp is the time since then.
+    /// The system's clock, at the first `time` after the start, shows if that is longer ago.
+    fn is_first_start(&self, start: &Placed<Start>, time: &Placed<SystemTime>) -> bool {
+        let since = u64::from(start.what.stamp) + (time.ticks - start.ticks);
+        match time.what {
+            // The counter may have run for a while when the library was initialised.
+            SystemTime::Cycles(cycles) => {
+                let ahead = cycles.wrapping_sub(since as u32);
+                self.in_us(u64::from(ahead.min(ahead.wrapping_neg()))).is_none_or(|ahead| ahead < INITIALISED_US)
+            }
+            SystemTime::Microseconds(us) => self.in_us(since).is_none_or(|since| us <= since.saturating_add(AHEAD_US)),
+        }
     }
 }
 
@@ -563,6 +594,8 @@ pub struct SessionStart {
     pub ticks_before: u64,
     /// The configuration that follows it.
     pub init: Option<Init>,
+    /// Whether nothing was recorded between the restart and this start, so that the counter of dropped packets is 0.
+    pub counts_from_zero: bool,
 }
 
 /// The number and name in `I#7=name`.

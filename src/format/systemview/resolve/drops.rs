@@ -46,8 +46,8 @@ pub(super) enum Verdict {
 /// The drop counter of an input.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Drops {
-    /// The last count that was believed.
-    believed: u32,
+    /// The last count that was believed. `None`: packets may have been dropped before the recording began.
+    believed: Option<u32>,
     /// The last count, if it was not.
     odd: Option<u32>,
     /// How many packets there may have been in all overflows since the one that was believed.
@@ -59,6 +59,16 @@ pub(super) struct Drops {
 }
 
 impl Drops {
+    /// Those of a target that has just started.
+    pub(super) fn from_zero() -> Drops {
+        Drops { believed: Some(0), ..Drops::default() }
+    }
+
+    /// Those of a recording that begins in the middle. Until packets follow each other, what looks like an overflow says nothing.
+    pub(super) fn midway() -> Drops {
+        Drops { is_told: true, ..Drops::default() }
+    }
+
     /// Damage is here.
     pub(super) fn note_damage(&mut self) {
         self.is_told = false;
@@ -77,9 +87,10 @@ impl Drops {
         }
         // Two odd counts that follow from each other show that an earlier one, or none, was wrong.
         let from_odd = || self.odd.and_then(|odd| since(odd, room));
-        match since(self.believed, all_room).or_else(from_odd).filter(|_| !is_doubtful) {
+        let from_believed = || self.believed.map_or(Some(0), |believed| since(believed, all_room));
+        match from_believed().or_else(from_odd).filter(|_| !is_doubtful) {
             Some(added) => {
-                (self.believed, self.odd, self.room) = (count, None, 0);
+                (self.believed, self.odd, self.room) = (Some(count), None, 0);
                 Verdict::Counted(added)
             }
             None => {
@@ -145,7 +156,7 @@ mod tests {
 
     #[test]
     fn one_odd_count_does_not_spoil_the_later_ones() {
-        let mut drops = Drops::default();
+        let mut drops = Drops::from_zero();
         assert_eq!(judged(&mut drops, 10, 100, false), Verdict::Counted(10));
         assert_eq!(judged(&mut drops, 5_000, 100, false), Verdict::Odd);
         assert_eq!(judged(&mut drops, 15, 100, false), Verdict::Counted(5));
@@ -156,16 +167,24 @@ mod tests {
         drops.note_damage();
         assert_eq!(judged(&mut drops, 22, 100, true), Verdict::Odd);
         assert_eq!(judged(&mut drops, 25, 100, false), Verdict::Counted(10));
-        // What was dropped before the recording began is not known.
-        let mut drops = Drops::default();
+        let mut drops = Drops::from_zero();
         assert_eq!(judged(&mut drops, 70_000, 100, false), Verdict::Odd);
         assert_eq!(judged(&mut drops, 70_009, 100, false), Verdict::Counted(9));
         assert_eq!(judged(&mut drops, 70_011, 100, false), Verdict::Counted(2));
     }
 
     #[test]
+    fn what_was_dropped_before_the_recording_began_is_not_counted() {
+        let mut drops = Drops::midway();
+        // The first packets may be made of the middle of a packet.
+        assert_eq!(judged(&mut drops, 3, 100, true), Verdict::Void);
+        assert_eq!(judged(&mut drops, 57, 100, false), Verdict::Counted(0));
+        assert_eq!(judged(&mut drops, 59, 100, false), Verdict::Counted(2));
+    }
+
+    #[test]
     fn an_odd_count_that_no_packet_follows_at_once_is_no_overflow() {
-        let mut drops = Drops { place: Place { room: 10, ..Place::default() }, ..Drops::default() };
+        let mut drops = Drops { place: Place { room: 10, ..Place::default() }, ..Drops::from_zero() };
         assert_eq!((drops.judge(19_996), drops.judge(116), drops.judge(9)), (Verdict::Void, Verdict::Void, Verdict::Counted(9)));
     }
 

@@ -224,7 +224,7 @@ impl<'b> Scene<'_, 'b, '_> {
 
     fn switch(&mut self, task: TaskId, is_idle: bool) {
         let state = self.state();
-        (state.running, state.is_idle, state.has_reason) = (Some(task), is_idle, false);
+        (state.running, state.is_idle, state.has_reason, state.hooked) = (Some(task), is_idle, false, None);
         // The scheduler runs after all interrupts, even if the end of one is not recorded.
         while let Some(isr) = self.state().isrs.pop() {
             self.push(EventKind::IsrExit(isr));
@@ -400,12 +400,17 @@ impl<'b> Scene<'_, 'b, '_> {
             self.function(label.role == Role::EnterFunction);
             return self.context.shared.put_back(event, label);
         }
+        let lane = self.calls();
+        let is_hooked_twice = label.has_end && matches!(label.role, Role::SetPriority | Role::DeleteTask);
+        if is_hooked_twice && self.state().hooked.replace((lane, event)) == Some((lane, event)) {
+            return self.context.shared.put_back(event, label);
+        }
         let payload = self.payload;
         let args = self.arguments(&label);
         if label.role != Role::None {
             self.act(&label, payload);
         }
-        if let Some(lane) = self.calls() {
+        if let Some(lane) = lane {
             let name = label.name.map_or(Label::NONE, Label::name);
             match label.has_end {
                 true => self.begin(lane, name, args),
@@ -551,7 +556,13 @@ impl<'b> Scene<'_, 'b, '_> {
                 let Some(object) = self.known(object) else { return };
                 let op = match label.role {
                     Role::Object(op) => op,
-                    _ if label.parameters.len() > JUST_PEEK && values[JUST_PEEK] == 1 => ObjectOp::Peek,
+                    // The ports for FreeRTOS 10 say so of each receive too, but without a place for the item.
+                    _ if label.parameters.len() > JUST_PEEK
+                        && values[JUST_PEEK] == 1
+                        && self.input.init.address(values[1]) != 0 =>
+                    {
+                        ObjectOp::Peek
+                    }
                     _ => ObjectOp::Receive,
                 };
                 EventKind::Object { object, op, from_isr, level: Level::UNKNOWN }
@@ -581,6 +592,8 @@ impl<'b> Scene<'_, 'b, '_> {
         let Ok(event) = u16::try_from(self.payload.number()) else { return };
         let label = self.context.shared.take_label(event, self.out.entities);
         let lane = self.calls();
+        let hooked = &mut self.state().hooked;
+        *hooked = hooked.filter(|&hooked| hooked != (lane, event));
         let start = self.out.batch.args.len();
         if let (Some(_), Some(value)) = (lane, self.payload.next_number()) {
             let (kind, values) = label.result.as_ref().map_or((Kind::Uint, None), |(kind, values)| (*kind, values.as_ref()));

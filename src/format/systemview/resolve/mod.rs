@@ -56,6 +56,8 @@ struct CoreState {
     has_reason: bool,
     isrs: Vec<IsrId>,
     timers: Vec<LaneId>,
+    /// The call that the port for FreeRTOS 11 may record once more within itself, and its lane.
+    hooked: Option<(Option<LaneId>, u16)>,
 }
 
 /// More texts are read again for each message.
@@ -124,6 +126,8 @@ struct InputResolver {
     next_lives: Lives,
     lives: FxHashMap<u32, u32>,
     drops: Drops,
+    /// Whether the session begins with a start: then the target's clock was 0 at the time 0.
+    has_start: bool,
     is_damaged: bool,
     is_stopped: bool,
     /// How many packets there were since the last damage.
@@ -210,6 +214,7 @@ impl Resolver {
                 allocations.push((address, base + (ticks - before.min(ticks)), bytes));
             }
             let mut restarts = restarts.into_iter();
+            let start = setup.sessions.first().filter(|session| session.ticks_before == 0);
             inputs.push(InputResolver {
                 clock,
                 reading: setup.reading,
@@ -225,10 +230,16 @@ impl Resolver {
                 init: shared.init(0),
                 next_lives: shared.names.lives_of_input(inputs.len()),
                 lives: FxHashMap::default(),
-                drops: Drops::default(),
+                drops: match start {
+                    Some(start) if start.counts_from_zero => Drops::from_zero(),
+                    Some(_) => Drops::default(),
+                    None => Drops::midway(),
+                },
+                has_start: start.is_some(),
                 is_damaged: false,
                 is_stopped: false,
-                since_damage: u64::MAX,
+                // A recording from the middle of a stream may begin within a packet.
+                since_damage: if start.is_some() { u64::MAX } else { 0 },
                 close_ticks: setup.facts.close_ticks(),
                 unusual_ticks: setup.facts.unusual_ticks(),
                 longest_ticks: setup.facts.unusual_ticks().max(DOUBTFUL_SECONDS.saturating_mul(clock.hz)),
@@ -621,7 +632,8 @@ impl InputResolver {
         self.base = i128::from(base_ticks.max(reached)) - i128::from(ticks_before);
         self.sum = ticks_before;
         self.forget();
-        (self.is_stopped, self.is_damaged, self.drops, self.clock_ahead) = (false, false, Drops::default(), None);
+        (self.is_stopped, self.is_damaged, self.drops, self.clock_ahead) = (false, false, Drops::from_zero(), None);
+        self.has_start = true;
         if self.session as usize + 1 >= handles::SESSIONS_LIMIT {
             return;
         }
@@ -643,7 +655,8 @@ impl InputResolver {
     fn compare_clock(&mut self, cycles: u32) {
         let ahead = cycles.wrapping_sub(self.ticks() as u32);
         // The clock may have run before the recording began.
-        let missing = ahead.wrapping_sub(*self.clock_ahead.get_or_insert(if self.is_damaged { 0 } else { ahead }));
+        let first = if self.is_damaged && self.has_start { 0 } else { ahead };
+        let missing = ahead.wrapping_sub(*self.clock_ahead.get_or_insert(first));
         if self.is_damaged && u64::from(missing) > self.clock.hz / 1000 && missing < 1 << 31 {
             self.base += i128::from(missing);
         }
