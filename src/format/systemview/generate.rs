@@ -282,7 +282,9 @@ impl Core {
         if target.random.below(20) == 0 {
             target.put(core, id::ISR_ENTER, &numbers(&[54]));
             let give = target.function(96, 54);
-            target.put(core, give, &numbers(&[QUEUE, 0x90, 1, 0]));
+            // SEGGER's port sends two of the arguments, Espressif's all.
+            let arguments: &[u32] = if target.options.has_two_cores { &[QUEUE, 0x90, 0x94, 0] } else { &[QUEUE, 0x94] };
+            target.put(core, give, &numbers(arguments));
             target.put(core, id::ISR_EXIT, &[]);
         }
         if woken.is_empty() {
