@@ -147,6 +147,23 @@ fn the_message_clock_is_mapped_piece_by_piece() {
 }
 
 #[test]
+fn a_clock_message_of_wrong_length_is_not_used() {
+    let mut capture = line(&clock_message(1_000_000, 1_000_000));
+    for number in 0..20u64 {
+        if number == 10 {
+            // A piece twice: what seems to be the frequency is the value.
+            let whole = clock_message(1_000_000 + 1000, 1_000_000);
+            capture.push_str(&line(&[&whole[..12], &whole[4..]].concat()));
+        }
+        capture.push_str(&line(&text(Some(1_000_000 + 100 * number), "tick")));
+    }
+    let run = subject("syst-text").convert(capture.as_bytes(), Cut::WHOLE);
+    let times: Vec<u64> = messages(&run.read(), "").into_iter().map(|(time, ..)| time).collect();
+    assert_eq!(times, (0..20).map(|number| 1_000_000_000 + 100_000 * number).collect::<Vec<u64>>());
+    assert!(run.summary.ledger.entries().iter().any(|entry| entry.kind.code == "surplus_bytes"));
+}
+
+#[test]
 fn the_viewer_gets_the_time_of_day_from_the_first_snapshot() {
     let trace = shown("syst-stp", &linux());
     let first = trace.first_snapshot.clone().unwrap();

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::collateral::{Client, ClientMatch, Collateral, Sender};
 use super::decoded::{Key, NameRef, Notice, RecordArg, RecordKind, SourceRef, Stored};
-use super::record::{Fields, Guid, Header, Kind, Location, Malformed, Marks, Message, Pointers, Reader, Sbd};
+use super::record::{CLOCK_BYTES, Fields, Guid, Header, Kind, Location, Malformed, Marks, Message, Pointers, Reader, Sbd};
 use super::scan::{Builds, last_build};
 use crate::model::{Tag, TextRef};
 use crate::printf::escape::{self, PendingText};
@@ -547,7 +547,12 @@ impl Records {
             Kind::ClockSync => {
                 stored.kind = RecordKind::Clock;
                 match message.clock() {
-                    Some((value, hz)) => (stored.value, stored.extra) = (value, hz),
+                    Some((value, hz)) => {
+                        (stored.value, stored.extra) = (value, hz);
+                        if message.payload.len() > CLOCK_BYTES {
+                            stored.marks.add(Marks::SURPLUS);
+                        }
+                    }
                     None => stored.marks.add(Marks::TRUNCATED),
                 }
             }
