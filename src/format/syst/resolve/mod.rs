@@ -198,7 +198,7 @@ impl InputState {
     #[inline(always)]
     fn context(&mut self, collateral: &Collateral, records: &Records, stored: &Stored, time: Nanos) -> EventContext {
         let offset = records.base + u64::from(stored.offset);
-        let made_at = self.times.made_at(stored, offset).filter(|_| !is_field(collateral, records, stored));
+        let made_at = self.times.made_at(records, stored, offset).filter(|_| !is_field(collateral, records, stored));
         EventContext { time, core: self.core, session: self.session, has_transport_time: stored.transport.is_some(), made_at }
     }
 
@@ -438,7 +438,7 @@ impl RecordResolver {
         let is_held_notice = matches!((stored.kind, judged), (RecordKind::Notice(_), JudgedTime::Clamped(_)));
         let has_stamp = stored.transport.or(stored.timestamp).is_some() && !is_held_notice;
         out.batch.note_judged(offset, has_stamp.then_some(time));
-        input.times.note(stored, time);
+        input.times.note(records, stored, time);
         Some(time)
     }
 
