@@ -182,7 +182,7 @@ impl MessageTimes {
         let is_message = is_message(stored);
         let own = self.own(stored);
         if self.judge.begin().is_none() && !self.by_order && (own.is_none() || !self.is_timed(stored)) {
-            return self.judge_early(own.flatten(), following());
+            return self.judge_early(stored, own.flatten(), following());
         }
         let Some(own) = own else {
             if self.by_order && is_message {
@@ -208,7 +208,7 @@ impl MessageTimes {
     }
 
     /// A record before the first message: not later than that.
-    fn judge_early(&mut self, own: Option<u64>, following: Following<'_>) -> JudgedTime {
+    fn judge_early(&mut self, stored: &Stored, own: Option<u64>, following: Following<'_>) -> JudgedTime {
         if !following.is_all && following.records().count() < LOOKAHEAD_RECORDS {
             return JudgedTime::Wait;
         }
@@ -223,7 +223,8 @@ impl MessageTimes {
             (own, first) => first.or(self.last).or(own),
         };
         let time = time.max(self.placed);
-        if first.is_some() {
+        // A frequency is not drawn: a trigger after it may be earlier than the first message.
+        if first.is_some() && stored.kind != RecordKind::Notice(Notice::Frequency) {
             (self.placed, self.last) = (time, time);
         }
         time.map_or(JudgedTime::Unknown, |time| JudgedTime::At(Nanos(time)))
