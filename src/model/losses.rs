@@ -210,7 +210,7 @@ losses! {
         Repair UNKNOWN_FORMAT "unknown_format": "a log message has its format where the program has none: it is shown with its arguments", "Give `--elf` the program that ran on the target.";
         Repair OTHER_ARGUMENTS "other_arguments": "a log message has other arguments than its format", "Give `--elf` the program that ran on the target.";
         Repair WIDTH_CLAMPED "width_clamped": "a width or precision was limited to 4096", VERSION;
-        Repair OTHER_BUILD "other_build": "a message was read with the collateral of another build", "Give the collateral of the build that runs on the target.";
+        Repair OTHER_BUILD "other_build": "a message was read with the collateral of another build, or its build is not recorded", "Give the collateral of the build that runs on the target.";
     }
     "Spans and interrupts" {
         Loss SPAN_TOO_DEEP "span_too_deep": "spans nest deeper than the viewer shows", NOTHING;

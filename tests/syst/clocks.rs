@@ -76,6 +76,29 @@ fn two_speeds() -> Vec<u8> {
     frames.iter().map(|frame| line(frame)).collect::<String>().into_bytes()
 }
 
+/// Two processors with clocks of their own, on a master each: one counts from 1970, one is started later.
+fn two_processors() -> Vec<u8> {
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    writer.sync();
+    writer.frequency(1_000_000);
+    let now = NOON * 1_000_000_000;
+    for second in 2..6u64 {
+        writer.go_to(1, 1);
+        writer.message(&clock_message(now + second * 1_000_000_000, 1_000_000_000), second * 1_000_000, Ending::Flag);
+        writer.go_to(2, 1);
+        writer.message(&clock_message((second - 1) * 1000, 1000), second * 1_000_000 + 100, Ending::Flag);
+        writer.go_to(1, 7);
+        let stamp = now + second * 1_000_000_000 + 400_000_000;
+        writer.message(&text(Some(stamp), "one"), second * 1_000_000 + 500_000, Ending::Flag);
+        writer.go_to(2, 1);
+        writer.message(&text(Some(second * 1000 - 500), "two"), second * 1_000_000 + 600_100, Ending::Flag);
+        // It has no clock message.
+        writer.go_to(3, 1);
+        writer.message(&text(Some(second), "three"), second * 1_000_000 + 700_000, Ending::Flag);
+    }
+    writer.finish()
+}
+
 /// Microseconds since 1970.
 fn time_of_day() -> Vec<u8> {
     let frames = [0, 1_000_000, 500, 2_000_000, 2_000_001].map(|us| text(Some(NOON * 1_000_000 + 7_000_000 + us), "tick"));
@@ -144,6 +167,43 @@ fn the_message_clock_is_mapped_piece_by_piece() {
         assert_eq!(trace.first_snapshot.as_ref().and_then(|first| first.get(&REALTIME)), None, "the time of day is not known");
         assert!(trace.attributes.contains_key("clock.65"));
     }
+}
+
+#[test]
+fn processors_may_have_clocks_of_their_own() {
+    let run = subject("syst-stp").convert(&two_processors(), Cut::WHOLE);
+    let trace = run.read();
+    let made: Vec<_> =
+        messages(&trace, "message_time_ns").into_iter().map(|(time, name, made)| (time / MS, name, made)).collect();
+    let at = |ns: u64| Some(Arg::Uint(ns));
+    for (second, three) in (2..).zip(made.chunks(3)) {
+        let ms = second * 1000;
+        let expected =
+            [(ms + 500, "one", at((ms + 400) * MS)), (ms + 600, "two", at((ms + 500) * MS + 100_000)), (ms + 700, "three", None)];
+        assert_eq!(three, expected);
+    }
+    let wall = |second: u64| (second * 1000 * MS, REALTIME, (NOON + second) * 1000 * MS);
+    assert!(trace.clock_readings.contains(&wall(5)), "{:?}", trace.clock_readings);
+    assert!(trace.clock_readings.iter().all(|(_, clock, _)| *clock == REALTIME), "{:?}", trace.clock_readings);
+    let clocks = run.summary.facts.details.iter().find(|detail| detail.name == "message clocks").expect("it is there");
+    assert_eq!(clocks.value, "2: 1000000000 Hz on channel 1:1, 1000 Hz on channel 2:1");
+}
+
+#[test]
+fn a_clock_message_of_wrong_length_is_not_used() {
+    let mut capture = line(&clock_message(1_000_000, 1_000_000));
+    for number in 0..20u64 {
+        if number == 10 {
+            // A piece twice: what seems to be the frequency is the value.
+            let whole = clock_message(1_000_000 + 1000, 1_000_000);
+            capture.push_str(&line(&[&whole[..12], &whole[4..]].concat()));
+        }
+        capture.push_str(&line(&text(Some(1_000_000 + 100 * number), "tick")));
+    }
+    let run = subject("syst-text").convert(capture.as_bytes(), Cut::WHOLE);
+    let times: Vec<u64> = messages(&run.read(), "").into_iter().map(|(time, ..)| time).collect();
+    assert_eq!(times, (0..20).map(|number| 1_000_000_000 + 100_000 * number).collect::<Vec<u64>>());
+    assert!(run.summary.ledger.entries().iter().any(|entry| entry.kind.code == "surplus_bytes"));
 }
 
 #[test]

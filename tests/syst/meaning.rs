@@ -99,6 +99,72 @@ fn a_trigger_after_a_pause_has_its_own_time() {
 }
 
 #[test]
+fn a_trigger_has_its_own_time_whatever_is_open() {
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    writer.sync();
+    writer.frequency(1_000_000);
+    writer.trigger(1, 50);
+    writer.go_to(7, 0);
+    writer.data(b"\x42\x50\x2A\x01", Some(100), false);
+    writer.go_to(7, 1);
+    (2..40).for_each(|number| writer.message(b"\x42\x50\x2A\x01tick\0", number * 100, Ending::Flag));
+    writer.trigger(2, 4_050);
+    writer.message(b"\x42\x50\x2A\x01tick\0", 4_100, Ending::Flag);
+    writer.go_to(7, 0);
+    writer.data(b"late", None, false);
+    writer.data(b"\0", None, true);
+    let run = Subject::new("syst-stp").convert(&writer.finish(), Cut::WHOLE);
+    let instants = run.read().instants;
+    let times: Vec<u64> = instants.iter().filter(|instant| instant.name == "TRIG").map(|instant| instant.ts / 1000).collect();
+    assert_eq!(times, [50, 4_050]);
+    assert!(run.summary.ledger.entries().is_empty(), "{:?}", run.summary.ledger.entries());
+}
+
+#[test]
+fn a_reported_error_has_its_own_time() {
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    writer.sync();
+    writer.frequency(1_000_000);
+    for number in 1..20 {
+        writer.go_to(7, 1);
+        writer.message(b"\x42\x50\x2A\x01tick\0", number * 100, Ending::FlagWithTime);
+        if number == 10 {
+            writer.master_error(1);
+        }
+    }
+    let run = Subject::new("syst-stp").convert(&writer.finish(), Cut::WHOLE);
+    let times: Vec<u64> = run.read().instants.iter().filter(|instant| instant.name == "MERR").map(|instant| instant.ts).collect();
+    assert!(times.iter().all(|time| (1_000_000..1_100_000).contains(time)) && !times.is_empty(), "{times:?}");
+}
+
+/// The pieces of a damaged message lie on both sides of a valid one of another channel.
+#[test]
+fn remains_of_one_message_are_one_loss() {
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    writer.sync();
+    writer.frequency(1_000_000);
+    let tick = b"\x42\x50\x2A\x01tick\0";
+    for number in 1..20 {
+        writer.go_to(7, 1);
+        writer.message(tick, number * 1000, Ending::Flag);
+        if number == 10 {
+            // The first data is damaged to a flag.
+            writer.go_to(7, 0);
+            writer.data(b"\x42", Some(number * 1000 + 100), false);
+            writer.flag(None);
+            writer.go_to(7, 1);
+            writer.message(tick, number * 1000 + 200, Ending::Flag);
+            writer.go_to(7, 0);
+            writer.data(b"some mor", None, false);
+            writer.data(b"e of", None, true);
+        }
+    }
+    let run = Subject::new("syst-stp").convert(&writer.finish(), Cut::WHOLE);
+    let lost: u64 = run.summary.ledger.entries().iter().map(|entry| entry.at_least_lost).sum();
+    assert_eq!(lost, 1, "{:?}", run.summary.ledger.entries());
+}
+
+#[test]
 fn a_stream_of_one_message_is_recognised() {
     let probe = Subject::new("syst-stp").format.probe(&one_short_message(false), true);
     assert!(probe.is_some_and(|probe| probe.reason.contains("1 of 1 messages")));

@@ -95,6 +95,15 @@ impl Table {
         self.by_mask.len() <= MASKS_LIMIT
     }
 
+    /// Adds the entries of a later table.
+    fn append(&mut self, later: Table) {
+        for (mask, ids) in later.by_mask {
+            for (id, entry) in ids {
+                self.add(id, mask, entry);
+            }
+        }
+    }
+
     #[inline]
     fn find(&self, id: u64) -> Option<u32> {
         // The usual case.
@@ -191,7 +200,10 @@ impl Collateral {
         }
         for element in root.children().filter(|child| child.tag_name().name() == "Client") {
             let client = self.read_client(&xml, element)?;
-            self.clients.push(client);
+            match self.clients.iter_mut().find(|known| known.is_same(&client)) {
+                Some(known) => known.add(client),
+                None => self.clients.push(client),
+            }
         }
         Ok(())
     }
@@ -262,8 +274,8 @@ impl Collateral {
         }
         let found = keys_without_guid(sender, at).find_map(|key| self.client_of(key, build));
         found.or_else(|| {
-            let only_one = ClientMatch { client: 0, other_build: !self.clients.first()?.applies_to(build), only_one: true };
-            (self.clients.len() == 1).then_some(only_one)
+            let other_build = build.is_some() && !self.clients.first()?.applies_to(build);
+            (self.clients.len() == 1).then_some(ClientMatch { client: 0, other_build, only_one: true })
         })
     }
 
@@ -274,14 +286,11 @@ impl Collateral {
             None => keys_without_guid(sender, None).find(|&key| self.known_as(key).next().is_some()),
         };
         let is_only_one = key.is_none() && self.clients.len() == 1;
-        let mut is_over = false;
+        let known = || key.into_iter().flat_map(|key| self.known_as(key));
         // A client after one that applies to all builds is never chosen.
-        let known = key.into_iter().flat_map(|key| self.known_as(key)).take_while(move |(_, client)| {
-            let was_over = is_over;
-            is_over |= client.builds.is_empty();
-            !was_over
-        });
-        known.map(|(index, _)| index).chain(is_only_one.then_some(0))
+        let for_all = known().find(|(_, client)| client.builds.is_empty()).map(|(index, _)| index);
+        let others = known().map(|(index, _)| index).take_while(move |&index| Some(index) != for_all);
+        for_all.into_iter().chain(others).chain(is_only_one.then_some(0))
     }
 
     fn guid_of(&self, sender: Sender) -> Option<u128> {
@@ -294,15 +303,13 @@ impl Collateral {
     }
 
     fn client_of(&self, guid: u128, build: Option<u64>) -> Option<ClientMatch> {
-        let mut fallback = None;
-        for (index, client) in self.known_as(guid) {
-            let found = ClientMatch { client: index, other_build: !client.applies_to(build), only_one: false };
-            if !found.other_build {
-                return Some(found);
-            }
-            fallback = fallback.or(Some(found));
+        if let Some((client, _)) = self.known_as(guid).find(|(_, client)| client.applies_to(build)) {
+            return Some(ClientMatch { client, other_build: false, only_one: false });
         }
-        fallback
+        let mut known = self.known_as(guid);
+        let (client, _) = known.next()?;
+        // If the build is not known, a client for some builds is right if there is no other.
+        Some(ClientMatch { client, other_build: build.is_some() || known.next().is_some(), only_one: false })
     }
 
     /// The clients that have this GUID, in order.
@@ -373,9 +380,34 @@ fn keys_without_guid(sender: Sender, at: Option<(u16, u16)>) -> impl Iterator<It
 }
 
 impl Client {
+    /// Whether both have the same GUIDs and builds.
+    fn is_same(&self, other: &Client) -> bool {
+        !self.guids.is_empty()
+            && self.guids.len() == other.guids.len()
+            && self.guids.iter().zip(&other.guids).all(|(one, other)| (one.id, one.mask) == (other.id, other.mask))
+            && self.builds == other.builds
+    }
+
+    /// Adds a later element about the same client. The first match wins.
+    fn add(&mut self, other: Client) {
+        self.timestamp_is_field |= other.timestamp_is_field;
+        for (module, name) in other.modules {
+            self.modules.entry(module).or_insert(name);
+        }
+        for (file, path) in other.files {
+            self.files.entry(file).or_insert(path);
+        }
+        self.catalog32.append(other.catalog32);
+        self.catalog64.append(other.catalog64);
+        self.short32.append(other.short32);
+        self.short64.append(other.short64);
+        self.protocols.append(other.protocols);
+    }
+
+    /// Whether it is for this build; if the build is not known, whether it is for all builds.
     fn applies_to(&self, build: Option<u64>) -> bool {
-        let Some(build) = build else { return true };
-        self.builds.is_empty() || self.builds.iter().any(|(id, mask)| build & mask == id & mask)
+        let is_listed = |build: u64| self.builds.iter().any(|(id, mask)| build & mask == id & mask);
+        self.builds.is_empty() || build.is_some_and(is_listed)
     }
 
     /// The name of a module.
@@ -625,6 +657,10 @@ mod tests {
         let found = |build| collateral.client(Sender::Guid(GUID), None, build).unwrap();
         assert_eq!((found(Some(0x2_0007)).client, found(Some(0x1_0000)).client, found(None).client), (1, 0, 0));
         assert_eq!(found(Some(0x3_0000)), ClientMatch { client: 0, other_build: true, only_one: false });
+        // Which of both ran is not known.
+        assert_eq!(found(None), ClientMatch { client: 0, other_build: true, only_one: false });
+        let single = read(&format!("<Collateral>{}</Collateral>", one("a", "0x10000"))).unwrap();
+        assert!(!single.client(Sender::Guid(GUID), None, None).unwrap().other_build);
         assert!(collateral.has_builds());
         assert_eq!(collateral.possible(Sender::Guid(GUID)).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(collateral.possible(Sender::Module(0)).count(), 0);
@@ -632,7 +668,25 @@ mod tests {
         let applies_to_all = "<Client Name=\"c\"><Guids><Guid ID=\"494E5443-8A9C-4014-A65A-2F36A36D96E4\"/></Guids></Client>";
         let collateral =
             read(&format!("<Collateral>{}{applies_to_all}{}</Collateral>", one("a", "0x10000"), one("b", "0x20000")));
-        assert_eq!(collateral.unwrap().possible(Sender::Guid(GUID)).collect::<Vec<_>>(), [0, 1]);
+        let collateral = collateral.unwrap();
+        assert_eq!(collateral.possible(Sender::Guid(GUID)).collect::<Vec<_>>(), [1, 0]);
+        let found = ClientMatch { client: 1, other_build: false, only_one: false };
+        assert_eq!(collateral.client(Sender::Guid(GUID), None, None), Some(found), "before the first build message");
+    }
+
+    #[test]
+    fn files_may_be_about_the_same_client() {
+        let one = |name: &str, inside: &str| {
+            format!(
+                "<Collateral><Client Name=\"{name}\"><Guids><Guid ID=\"494E5443-8A9C-4014-A65A-2F36A36D96E4\"/></Guids>
+                 <Catalog32>{inside}</Catalog32></Client></Collateral>"
+            )
+        };
+        let mut collateral = read(&one("a", "<Format ID=\"1\">one</Format>")).unwrap();
+        collateral.add(one("b", "<Format ID=\"1\">other</Format><Format ID=\"2\">two</Format>").as_bytes()).unwrap();
+        assert_eq!(collateral.clients.len(), 1);
+        let label = |id| collateral.entry(collateral.clients[0].catalog(false, id)?).map(|entry| entry.details.label.clone());
+        assert_eq!((label(1).as_deref(), label(2).as_deref()), (Some("one"), Some("two")));
     }
 
     #[test]

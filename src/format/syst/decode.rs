@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::collateral::{Client, ClientMatch, Collateral, Sender};
 use super::decoded::{Key, NameRef, Notice, RecordArg, RecordKind, SourceRef, Stored};
-use super::record::{Fields, Guid, Header, Kind, Location, Malformed, Marks, Message, Pointers, Reader, Sbd};
+use super::record::{CLOCK_BYTES, Fields, Guid, Header, Kind, Location, Malformed, Marks, Message, Pointers, Reader, Sbd};
 use super::scan::{Builds, last_build};
 use crate::model::{Tag, TextRef};
 use crate::printf::escape::{self, PendingText};
@@ -338,6 +338,7 @@ impl Records {
     #[cold]
     pub fn add_malformed(&mut self, reason: Malformed, frame: &[u8], context: Context) {
         let mut stored = self.empty(RecordKind::Malformed(reason), context);
+        stored.sender = self.place_alone(context);
         stored.body = self.hex_text(frame, KEPT_RAW_BYTES);
         self.stored.push(stored);
     }
@@ -363,12 +364,15 @@ impl Records {
         if context.is_early {
             stored.marks.add(Marks::EARLY);
         }
-        if context.place.is_some() {
-            // No message has this unit, so a short message of the same place keeps its own sender, with its client.
-            let key = SenderKey { sender: Sender::Unknown, unit: u16::MAX, place: context.place };
-            stored.sender = self.sender_without_client(key);
-        }
+        stored.sender = self.place_alone(context);
         self.stored.push(stored);
+    }
+
+    /// The sender of a record that is no message: its master and channel.
+    fn place_alone(&mut self, context: Context) -> u32 {
+        // No message has this unit, so a short message of the same place keeps its own sender, with its client.
+        let key = SenderKey { sender: Sender::Unknown, unit: u16::MAX, place: context.place };
+        if context.place.is_some() { self.sender_without_client(key) } else { u32::MAX }
     }
 
     fn empty(&self, kind: RecordKind, context: Context) -> Stored {
@@ -547,7 +551,12 @@ impl Records {
             Kind::ClockSync => {
                 stored.kind = RecordKind::Clock;
                 match message.clock() {
-                    Some((value, hz)) => (stored.value, stored.extra) = (value, hz),
+                    Some((value, hz)) => {
+                        (stored.value, stored.extra) = (value, hz);
+                        if message.payload.len() > CLOCK_BYTES {
+                            stored.marks.add(Marks::SURPLUS);
+                        }
+                    }
                     None => stored.marks.add(Marks::TRUNCATED),
                 }
             }

@@ -401,6 +401,9 @@ fn read_location(reader: &mut Reader<'_>) -> Result<Location, Malformed> {
     location.ok_or(Malformed::TooShort)
 }
 
+/// The bytes of the payload of a clock message.
+pub const CLOCK_BYTES: usize = 16;
+
 /// Oddities of a valid message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(pub u16);
@@ -545,7 +548,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Clock value and frequency of a clock message.
+    /// Clock value and frequency of a clock message. The frequency is 0 if more bytes follow: then it need not be one.
     #[inline]
     #[must_use]
     pub fn clock(&self) -> Option<(u64, u64)> {
@@ -553,7 +556,8 @@ impl<'a> Message<'a> {
             return None;
         }
         let mut reader = Reader(self.payload);
-        reader.u64().zip(reader.u64())
+        let (value, hz) = reader.u64().zip(reader.u64())?;
+        Some((value, if reader.0.is_empty() { hz } else { 0 }))
     }
 
     /// The number of a build message.
@@ -676,6 +680,8 @@ mod tests {
     fn clocks_and_structured_data() {
         let frame = bytes("08522A01 1000 9A78563412000000 00366E0100000000");
         assert_eq!(Message::read_frame(&frame).unwrap().clock(), Some((0x12_3456_789A, 24_000_000)));
+        let frame = bytes("08502A01 9A78563412000000 00366E0100000000 00");
+        assert_eq!(Message::read_frame(&frame).unwrap().clock(), Some((0x12_3456_789A, 0)), "there should be no more bytes");
         let frame = bytes("4950950F <guid> 8877665544332211 0010000000000000 626C6F6200 01020304");
         let message = Message::read_frame(&frame).unwrap();
         let Kind::Sbd(subtype) = message.fields.kind else { panic!("{message:?}") };

@@ -56,7 +56,7 @@ impl ReportedErrors {
             ) => self.is_lost = true,
             RecordKind::Notice(Notice::Unfinished | Notice::Beginless) | RecordKind::Malformed(_) => self.invalid += 1,
             RecordKind::Notice(_) | RecordKind::Console => {}
-            _ if stored.marks.has(Marks::CRC_BAD) => self.invalid += 1,
+            _ if stored.marks.has(Marks::CRC_BAD) || stored.marks.has(Marks::TRUNCATED) => self.invalid += 1,
             _ => return self.is_lost || self.invalid > 0 || !self.waiting.is_empty(),
         }
         false

@@ -5,6 +5,7 @@
 //! whose time stamp leaps waits until the next records are known.
 
 mod counts;
+mod damage;
 mod dump;
 mod errors;
 mod events;
@@ -16,6 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use self::counts::MessageCounts;
+use self::damage::Damage;
 use self::errors::ReportedErrors;
 use self::events::{EventContext, EventWriter};
 use self::timestamps::{Following, JudgedTime, MessageTimes};
@@ -83,7 +85,7 @@ impl<S: Sequence> Resolver<S> {
                 held: Records::default(),
                 errors: ReportedErrors::default(),
                 copies: Copies::default(),
-                is_damaged: false,
+                damage: Damage::default(),
                 core: CoreId(core),
                 session: 0,
             });
@@ -181,8 +183,7 @@ struct InputState {
     held: Records,
     errors: ReportedErrors,
     copies: Copies,
-    /// Damage, and no valid message since.
-    is_damaged: bool,
+    damage: Damage,
     core: CoreId,
     session: u32,
 }
@@ -191,22 +192,21 @@ impl InputState {
     /// Whether nothing before the next message waits for it.
     #[inline]
     fn is_sound(&self) -> bool {
-        !self.is_damaged && self.errors.is_empty()
+        self.damage.is_over() && self.errors.is_empty()
     }
 
     /// The context of a record's events.
     #[inline(always)]
     fn context(&mut self, collateral: &Collateral, records: &Records, stored: &Stored, time: Nanos) -> EventContext {
         let offset = records.base + u64::from(stored.offset);
-        let made_at = self.times.made_at(stored, offset).filter(|_| !is_field(collateral, records, stored));
+        let made_at = self.times.made_at(records, stored, offset).filter(|_| !is_field(collateral, records, stored));
         EventContext { time, core: self.core, session: self.session, has_transport_time: stored.transport.is_some(), made_at }
     }
 
-    /// How many messages are missing at least where packets make no message. All that is found between two valid messages may be the remains of
-    /// one; where a copy of a piece of the file begins, nothing is missing.
+    /// How many messages are missing at least where packets make no message: none where a copy of a piece of the file begins.
     #[cold]
-    fn lost_in_packets(&mut self, bytes: &[u8], offset: u64) -> u64 {
-        let is_first = !std::mem::replace(&mut self.is_damaged, true);
+    fn lost_in_packets(&mut self, bytes: &[u8], offset: u64, place: Option<(u16, u16)>) -> u64 {
+        let is_first = self.damage.add(place);
         u64::from(is_first && !self.copies.begins_at(bytes, offset))
     }
 }
@@ -221,6 +221,7 @@ impl RecordResolver {
             self.believe_errors(index, ledger);
         }
         let Some(input) = self.inputs.get_mut(index) else { return };
+        let place = records.senders.get(stored.sender as usize).and_then(|sender| sender.key.place);
         match stored.kind {
             RecordKind::Console => return,
             RecordKind::Malformed(reason) => {
@@ -232,7 +233,7 @@ impl RecordResolver {
                 let lost = if self.skips_malformed {
                     u64::from(!input.copies.begins_at(bytes, next))
                 } else {
-                    input.lost_in_packets(bytes, offset)
+                    input.lost_in_packets(bytes, offset, place)
                 };
                 ledger.bad_frame(losses::of_malformed(reason), offset, skipped, lost);
                 return;
@@ -241,7 +242,7 @@ impl RecordResolver {
             RecordKind::Notice(notice) => {
                 if let Some((kind, skips, lost)) = losses::of_notice(notice) {
                     let is_of_packets = matches!(notice, Notice::Unsynced | Notice::Unfinished | Notice::Beginless);
-                    let lost = if is_of_packets { input.lost_in_packets(bytes, offset) } else { lost };
+                    let lost = if is_of_packets { input.lost_in_packets(bytes, offset, place) } else { lost };
                     // A later piece of an overlong line is the same case.
                     if notice == Notice::OverlongLine && stored.value == 0 {
                         ledger.skipped_bytes += stored.extra;
@@ -255,7 +256,9 @@ impl RecordResolver {
             }
             _ => ledger.frames_ok += 1,
         }
-        input.is_damaged &= stored.marks.has(Marks::CRC_BAD) || stored.marks.has(Marks::TRUNCATED);
+        if !input.damage.is_over() {
+            input.damage.add_message(stored, place);
+        }
         if stored.marks != Marks::default() {
             losses::enter_marks(stored.marks, offset, ledger);
         }
@@ -272,12 +275,10 @@ impl RecordResolver {
         }
     }
 
-    /// Makes the events of the errors that were confirmed.
+    /// Makes the events of the errors that were confirmed. `reached`: the time of the records that came meanwhile.
     #[cold]
-    fn show_errors(&mut self, index: usize, out: &mut Resolved<'_>) {
+    fn show_errors(&mut self, index: usize, reached: Nanos, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
-        // Other records may have come meanwhile.
-        let reached = input.times.reached();
         for error in input.errors.take_believed() {
             if let Some(mut at) = error.at {
                 at.time = at.time.max(reached);
@@ -317,7 +318,8 @@ impl RecordResolver {
         let done = self.resolve_some(index, bytes, records, (fresh, &[]), is_all, out);
         if is_all {
             self.believe_errors(index, out.ledger);
-            self.show_errors(index, out);
+            let reached = self.inputs.get(index).map_or(Nanos(0), |input| input.times.reached());
+            self.show_errors(index, reached, out);
         }
         if done < fresh.len()
             && let Some(input) = self.inputs.get_mut(index)
@@ -343,6 +345,7 @@ impl RecordResolver {
         let mut rest = some;
         while let Some((stored, held)) = rest.split_first() {
             let Some(input) = self.inputs.get_mut(index) else { return some.len() };
+            let reached = input.times.reached();
             let judged = input.times.judge(stored, || Following { held, fresh: next, is_all });
             if judged == JudgedTime::Wait {
                 return some.len() - rest.len();
@@ -371,7 +374,7 @@ impl RecordResolver {
             }
             self.enter(index, bytes, records, stored, out.ledger);
             if self.inputs.get(index).is_some_and(|input| input.errors.are_believed()) {
-                self.show_errors(index, out);
+                self.show_errors(index, reached, out);
             }
             if let Some(time) = self.time_of(index, records, stored, judged, out) {
                 self.make_events(index, records, stored, time, out);
@@ -434,11 +437,11 @@ impl RecordResolver {
                 time
             }
         };
-        // A notice comes at once, before the messages that are still open: a time at which it is held is not its own.
+        // A notice of a message without end comes before messages that are still open: a time at which it is held is not its own.
         let is_held_notice = matches!((stored.kind, judged), (RecordKind::Notice(_), JudgedTime::Clamped(_)));
         let has_stamp = stored.transport.or(stored.timestamp).is_some() && !is_held_notice;
         out.batch.note_judged(offset, has_stamp.then_some(time));
-        input.times.note(stored, time);
+        input.times.note(records, stored, time);
         Some(time)
     }
 

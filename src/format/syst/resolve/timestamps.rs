@@ -4,7 +4,8 @@
 
 use crate::clock::{Domain, Judge, Stamp, Verdict as Judged};
 use crate::format::Detail;
-use crate::format::syst::correlation::{ASSUMED, GIVEN, Line, Pairs, RECORDED, TransportClock};
+use crate::format::syst::correlation::{ASSUMED, GIVEN, Line, Owner, Pair, Pairs, RECORDED, TransportClock};
+use crate::format::syst::decode::Records;
 use crate::format::syst::decoded::{Notice, RecordKind, Stored};
 use crate::format::syst::record::Marks;
 use crate::format::syst::scan::MessageFacts;
@@ -89,6 +90,10 @@ pub struct MessageTimes {
     /// The trace's axis is the time of day.
     counts_from_1970: bool,
     pairs: Pairs,
+    /// The numbers of the clocks with the time of day, and of the first clock of all: only their readings are used for other than times
+    /// of messages.
+    wall_clock: Option<usize>,
+    main_clock: Option<usize>,
     wall: ClockReadings,
     target: ClockReadings,
 }
@@ -106,7 +111,7 @@ impl MessageTimes {
             None => (None, ASSUMED, Pairs::default()),
         };
         let first_timestamp = facts.first_timestamp();
-        let recorded = facts.message_hz.or(pairs.first().map(|pair| pair.hz)).and_then(|hz| Rate::from_hz(hz, 1));
+        let recorded = facts.message_hz.or(pairs.firsts().next().map(|pair| pair.hz)).and_then(|hz| Rate::from_hz(hz, 1));
         let (message_rate, message_source) = match (message_rate, recorded) {
             (Some(rate), _) => (rate, GIVEN),
             (None, Some(rate)) => (rate, RECORDED),
@@ -131,6 +136,8 @@ impl MessageTimes {
             correlations: 0,
             counts_from_1970: !has_transport && first_timestamp.is_some_and(|ticks| wall_time(ticks, message_rate).is_some()),
             pairs,
+            wall_clock: None,
+            main_clock: None,
             wall: ClockReadings::default(),
             target: ClockReadings::default(),
         };
@@ -148,8 +155,9 @@ impl MessageTimes {
         let mut readings = ClockReadings::default();
         match &self.transport {
             Some(_) => {
-                let pair = self.pairs.first()?;
-                readings.add(Nanos(pair.ns), wall_time(pair.ticks, Rate::from_hz(pair.hz, 1)?)?);
+                let wall = |pair: &Pair| Some((Nanos(pair.ns), wall_time(pair.ticks, Rate::from_hz(pair.hz, 1)?)?));
+                let (time, wall) = self.pairs.firsts().find_map(wall)?;
+                readings.add(time, wall);
             }
             None => {
                 let recorded = facts.first_clock.zip(facts.message_hz.and_then(|hz| Rate::from_hz(hz, 1)));
@@ -174,7 +182,7 @@ impl MessageTimes {
         let is_message = is_message(stored);
         let own = self.own(stored);
         if self.judge.begin().is_none() && !self.by_order && (own.is_none() || !self.is_timed(stored)) {
-            return self.judge_early(own.flatten(), following());
+            return self.judge_early(stored, own.flatten(), following());
         }
         let Some(own) = own else {
             if self.by_order && is_message {
@@ -200,7 +208,7 @@ impl MessageTimes {
     }
 
     /// A record before the first message: not later than that.
-    fn judge_early(&mut self, own: Option<u64>, following: Following<'_>) -> JudgedTime {
+    fn judge_early(&mut self, stored: &Stored, own: Option<u64>, following: Following<'_>) -> JudgedTime {
         if !following.is_all && following.records().count() < LOOKAHEAD_RECORDS {
             return JudgedTime::Wait;
         }
@@ -215,7 +223,8 @@ impl MessageTimes {
             (own, first) => first.or(self.last).or(own),
         };
         let time = time.max(self.placed);
-        if first.is_some() {
+        // A frequency is not drawn: a trigger after it may be earlier than the first message.
+        if first.is_some() && stored.kind != RecordKind::Notice(Notice::Frequency) {
             (self.placed, self.last) = (time, time);
         }
         time.map_or(JudgedTime::Unknown, |time| JudgedTime::At(Nanos(time)))
@@ -314,16 +323,17 @@ impl MessageTimes {
     /// The time of a message's own time stamp on the trace's axis, in nanoseconds, if the transport has a time for it, too. `offset` is
     /// where the message starts in the input.
     #[inline]
-    pub fn made_at(&mut self, stored: &Stored, offset: u64) -> Option<u64> {
+    pub fn made_at(&mut self, records: &Records, stored: &Stored, offset: u64) -> Option<u64> {
         match (stored.transport, stored.timestamp) {
-            (Some(_), Some(ticks)) => self.on_transport(ticks, offset),
+            (Some(_), Some(ticks)) => self.on_transport(records, stored, ticks, offset),
             _ => None,
         }
     }
 
     #[inline(never)]
-    fn on_transport(&mut self, ticks: u64, offset: u64) -> Option<u64> {
-        let ns = self.pairs.nanos(offset, ticks)?;
+    fn on_transport(&mut self, records: &Records, stored: &Stored, ticks: u64, offset: u64) -> Option<u64> {
+        let clock = if self.pairs.is_one_clock() { 0 } else { self.pairs.clock_of(owner_of(records, stored)?)? };
+        let ns = self.pairs.nanos(clock, offset, ticks)?;
         ns.checked_add_signed(self.shift_ns).filter(|&ns| ns <= Nanos::MAX.0)
     }
 
@@ -339,9 +349,11 @@ impl MessageTimes {
 
     /// Notes facts about the clocks in a record. `time` is the judged time of the record.
     #[inline]
-    pub fn note(&mut self, stored: &Stored, time: Nanos) {
+    pub fn note(&mut self, records: &Records, stored: &Stored, time: Nanos) {
         match stored.kind {
-            RecordKind::Clock if !stored.marks.has(Marks::CRC_BAD) && stored.extra != 0 => self.note_clock(stored, time),
+            RecordKind::Clock if !stored.marks.has(Marks::CRC_BAD) && stored.extra != 0 => {
+                self.note_clock(owner_of(records, stored), stored, time);
+            }
             RecordKind::Notice(Notice::Frequency) if !self.transport_is_given => {
                 let (Some(line), Some(rate)) = (&mut self.transport, Rate::from_hz(stored.value, 1)) else { return };
                 line.bend(stored.transport.unwrap_or(0), rate);
@@ -352,10 +364,19 @@ impl MessageTimes {
     }
 
     #[cold]
-    fn note_clock(&mut self, stored: &Stored, time: Nanos) {
+    fn note_clock(&mut self, owner: Option<Owner>, stored: &Stored, time: Nanos) {
         self.correlations += 1;
         self.correlation = Some((stored.value, stored.extra, stored.transport));
         let Some(rate) = Rate::from_hz(stored.extra, 1) else { return };
+        let clock = owner.and_then(|owner| self.pairs.clock_of(owner)).unwrap_or(0);
+        if let Some(wall) = wall_time(stored.value, rate)
+            && *self.wall_clock.get_or_insert(clock) == clock
+        {
+            self.wall.add(time, wall);
+        }
+        if *self.main_clock.get_or_insert(clock) != clock {
+            return;
+        }
         if !self.message_is_given {
             if self.transport.is_some() && self.message_source != RECORDED {
                 // The first fact about it.
@@ -365,9 +386,9 @@ impl MessageTimes {
                 self.message_source = RECORDED;
             }
         }
-        if let Some(wall) = wall_time(stored.value, rate) {
-            self.wall.add(time, wall);
-        } else if let Some(value) = self.message.nanos(stored.value) {
+        if wall_time(stored.value, rate).is_none()
+            && let Some(value) = self.message.nanos(stored.value)
+        {
             self.target.add(time, Nanos(value));
         }
     }
@@ -417,7 +438,13 @@ impl MessageTimes {
             (false, true) => ("none: messages are 1 µs apart, in their order", "inferred: no message has a time stamp".into()),
         };
         details.push(detail("time", time.into(), &source));
-        if self.transport.is_some() && (self.message_source != ASSUMED || self.correlations > 0) {
+        if !self.pairs.is_one_clock() {
+            details.push(detail(
+                "message clocks",
+                self.pairs.to_string(),
+                "inferred: the clock messages of senders do not agree",
+            ));
+        } else if self.transport.is_some() && (self.message_source != ASSUMED || self.correlations > 0) {
             details.push(detail("message clock", format!("{} Hz", self.message.rate.hz()), self.message_source));
         }
         if let Some((value, hz, transport)) = self.correlation {
@@ -460,6 +487,12 @@ impl MessageTimes {
         }
         hints
     }
+}
+
+/// Who sent a record.
+fn owner_of(records: &Records, stored: &Stored) -> Option<Owner> {
+    let key = records.senders.get(stored.sender as usize)?.key;
+    Some(Owner { place: key.place, sender: key.sender })
 }
 
 #[inline]

@@ -1,7 +1,7 @@
 //! Packets → messages: the data of each place is put together, and messages are passed on in the order in which they began.
 //!
 //! A message lasts from a data packet with a time stamp to a flag or a marked data packet of the same place. Packets of other places
-//! may lie between.
+//! may lie between. Notices wait for the messages that began before them, so that records are in the order of their times.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ pub trait MessageSink {
 /// The longest message, in bytes. All fields and the largest payload are shorter.
 pub(super) const MESSAGE_LIMIT_BYTES: usize = 72 << 10;
 
-/// How many messages may begin while an earlier one is open.
+/// How many messages and notices may wait for an earlier message that is open.
 pub(super) const OPEN_LIMIT: usize = 1 << 12;
 
 /// The number of places.
@@ -93,14 +93,16 @@ pub(super) struct Open {
     pub is_beginless: bool,
 }
 
-/// A message that has begun.
+/// A message that has begun, or a notice after such.
 #[derive(Debug)]
 pub(super) enum Slot {
     /// It is open, on this place.
     Waiting(u32),
     /// It has ended, but one that began earlier has not.
     Done(Vec<u8>, Context, bool),
-    /// As [`Slot::Done`], but decoded ahead, as this record of the part that is being joined.
+    /// A notice and its value.
+    Notice(Notice, u64, Context),
+    /// As [`Slot::Done`] or [`Slot::Notice`], but decoded ahead, as this record of the part that is being joined.
     Predecoded(u32),
 }
 
@@ -109,7 +111,7 @@ pub(super) enum Slot {
 pub(super) struct Assembly {
     place_of: FxHashMap<(u16, u16), u32>,
     pub open: Vec<Open>,
-    /// Messages in the order in which they began, from `first_slot` on.
+    /// Messages in the order in which they began, and notices between them, from `first_slot` on. The first one is an open message.
     pub slots: VecDeque<Slot>,
     first_slot: u64,
     spare: Vec<Vec<u8>>,
@@ -181,8 +183,8 @@ impl Assembly {
             }
         } else if !open.is_beginless {
             open.is_beginless = !is_marked;
-            let is_early = self.is_early(None);
-            sink.notice(Notice::Beginless, 0, Context { is_early, ..packet().0 });
+            let (context, here) = packet();
+            self.notice(Notice::Beginless, 0, context, here, sink);
         }
     }
 
@@ -194,10 +196,36 @@ impl Assembly {
         }
     }
 
-    /// Whether a notice comes before messages that began earlier. `own`: the message that it is about.
+    /// A notice. It waits for the messages that are open.
+    pub(super) fn notice(
+        &mut self,
+        notice: Notice,
+        value: u64,
+        context: Context,
+        here: u64,
+        sink: &mut (impl MessageSink + ?Sized),
+    ) {
+        if self.slots.is_empty() {
+            return sink.notice(notice, value, context);
+        }
+        self.slots.push_back(Slot::Notice(notice, value, context));
+        if self.slots.len() > OPEN_LIMIT {
+            self.close_first(here, sink);
+        }
+    }
+
+    /// The same for a notice that was decoded ahead.
+    pub(super) fn predecoded_notice(&mut self, record: u32, sink: &mut (impl MessageSink + ?Sized)) {
+        if self.slots.is_empty() {
+            return sink.predecoded(record);
+        }
+        self.slots.push_back(Slot::Predecoded(record));
+    }
+
+    /// Whether messages that began before this open one are passed on after a notice about it.
     #[inline]
     pub(super) fn is_early(&self, own: Option<u64>) -> bool {
-        !self.slots.is_empty() && own != Some(self.first_slot)
+        own != Some(self.first_slot)
     }
 
     /// The number of the open message of a place.
@@ -293,9 +321,10 @@ impl Assembly {
     fn pass_first(&mut self, sink: &mut (impl MessageSink + ?Sized)) {
         self.slots.pop_front();
         self.first_slot += 1;
-        while let Some(Slot::Done(..) | Slot::Predecoded(_)) = self.slots.front() {
+        while let Some(Slot::Done(..) | Slot::Notice(..) | Slot::Predecoded(_)) = self.slots.front() {
             self.first_slot += 1;
             match self.slots.pop_front() {
+                Some(Slot::Notice(notice, value, context)) => sink.notice(notice, value, context),
                 Some(Slot::Done(bytes, context, is_whole)) => {
                     sink.frame(&bytes, context, is_whole);
                     self.spare.push(bytes);
@@ -353,7 +382,7 @@ impl<S: MessageSink + ?Sized> PacketVisitor for Assembler<'_, S> {
     }
 
     fn notice(&mut self, notice: Notice, value: u64, context: Context) {
-        self.sink.notice(notice, value, Context { is_early: self.assembly.is_early(None), ..context });
+        self.assembly.notice(notice, value, context, context.offset, self.sink);
     }
 
     fn time_digits(&mut self, _known: u64) {}

@@ -142,6 +142,8 @@ pub(super) struct Packets {
     pub synced: bool,
     /// While unsynced: the number of F nibbles just before.
     run: u64,
+    /// While unsynced: there was nothing but NULL before them.
+    is_padding: bool,
     /// The start of the unsynced stretch: in nibbles of the stream, and its offset in the file. Its first bytes may be gone.
     unsynced_since: u64,
     pub unsynced_offset: u64,
@@ -179,6 +181,7 @@ impl Packets {
             stated_order: None,
             synced: false,
             run: 0,
+            is_padding: true,
             unsynced_since: 0,
             unsynced_offset: 0,
             scheme: Scheme::Natural,
@@ -240,12 +243,17 @@ impl Packets {
                 0xF => self.run += 1,
                 0 if self.run >= ASYNC_NIBBLES => {
                     let start = window.position(at) - ASYNC_NIBBLES;
-                    self.report_unsynced(window, start, visitor);
+                    if !self.is_padding || self.run > ASYNC_NIBBLES {
+                        self.report_unsynced(window, start, visitor);
+                    }
                     self.synced = true;
                     self.run = 0;
                     return at + 1;
                 }
-                _ => self.run = 0,
+                nibble => {
+                    self.is_padding &= nibble == 0 && self.run == 0;
+                    self.run = 0;
+                }
             }
             at += 1;
         }
@@ -267,6 +275,7 @@ impl Packets {
         self.synced = false;
         self.has_version = false;
         self.run = run;
+        self.is_padding = false;
         self.unsynced_since = window.position(at);
         self.unsynced_offset = window.offset_of(self.unsynced_since);
     }

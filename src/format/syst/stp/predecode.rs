@@ -17,7 +17,7 @@ use super::assembly::{Assembly, Bytes, MESSAGE_LIMIT_BYTES, MessageSink, OPEN_LI
 use super::packets::{Data, NibbleOrder, Nibbles, PacketSpan, PacketVisitor, Packets, Scheme, Window, from_gray, to_gray};
 use crate::format::Part;
 use crate::format::syst::decode::{Context, Decoder, Records, make_room, most_messages};
-use crate::format::syst::decoded::Notice;
+use crate::format::syst::decoded::{Notice, RecordKind};
 use crate::format::syst::record::{Malformed, Marks};
 
 /// Decodes the bytes of a message. `is_whole`: its end was seen.
@@ -109,12 +109,15 @@ pub struct Predecoded {
     names: Vec<(u16, u16)>,
     place_of: FxHashMap<(u16, u16), u32>,
     places: Vec<Place>,
-    /// Whether each message has ended, in the order in which they began, from the number `first` on.
+    /// Whether each message has ended, in the order in which they began, from the number `first` on. Notices that wait for a message count
+    /// as messages.
     ended: VecDeque<bool>,
     first: u64,
-    /// The largest length of `ended`, and the number of messages that began.
+    /// The largest length of `ended`, and the number of messages that began and of notices.
     deepest: usize,
     begun: usize,
+    /// The number of deferred packets that are marked.
+    deferred_marks: usize,
     /// The state at the start of decoding, and its position in the stream, in nibbles.
     start: Option<(Packets, u64)>,
     /// The state at the end of decoding, and its position.
@@ -164,7 +167,7 @@ impl Predecoded {
         self.names.clear();
         self.place_of.clear();
         self.ended.clear();
-        (self.first, self.deepest, self.begun) = (0, 0, 0);
+        (self.first, self.deepest, self.begun, self.deferred_marks) = (0, 0, 0, 0);
     }
 
     /// The position of the start of decoding in the stream, in nibbles; `None` if nothing was decoded.
@@ -178,7 +181,9 @@ impl Predecoded {
     pub(super) fn join(&mut self, packets: &mut Packets, assembly: &mut Assembly, sink: &mut impl MessageSink) -> Option<u64> {
         let ((start, _), (end, position)) = self.start.take().zip(self.end.take())?;
         let waiting = assembly.slots.len();
-        let deepest = if waiting == 0 { self.deepest } else { waiting + self.begun };
+        // Deferred data may turn out to lack its beginning, once on a place and for each marked packet.
+        let beginless = self.names.len() + self.deferred_marks;
+        let deepest = beginless + if waiting == 0 { self.deepest } else { waiting + self.begun };
         if !start.reads_like(packets) || deepest > OPEN_LIMIT || assembly.open.len() + self.names.len() > PLACES_LIMIT {
             return None;
         }
@@ -213,8 +218,7 @@ impl Predecoded {
                 }
                 Token::Notice(record) => {
                     correction.correct(&mut self.records, record, now);
-                    mark(&mut self.records, record, assembly.is_early(None));
-                    sink.predecoded(record);
+                    assembly.predecoded_notice(record, sink);
                 }
                 Token::BreakOffBefore(here) => assembly.break_off_before(first_own, here, sink),
                 Token::Deferred(place, index) => match self.deferred.get(index as usize) {
@@ -262,7 +266,10 @@ impl Predecoded {
                 transport: stored.transport,
                 is_early: false,
             };
-            *slot = Slot::Done(bytes.to_vec(), context, frame.is_whole);
+            *slot = match stored.kind {
+                RecordKind::Notice(notice) => Slot::Notice(notice, stored.value, context),
+                _ => Slot::Done(bytes.to_vec(), context, frame.is_whole),
+            };
         }
     }
 }
@@ -355,6 +362,14 @@ impl Predecoder<'_> {
         self.predecoded.records.add_notice(notice, value, context);
     }
 
+    /// Counts a message or notice that may have to wait for those before it.
+    fn count(&mut self, has_ended: bool) {
+        let predecoded = &mut *self.predecoded;
+        predecoded.ended.push_back(has_ended);
+        predecoded.begun += 1;
+        predecoded.deepest = predecoded.deepest.max(predecoded.ended.len());
+    }
+
     /// Ends the open message of a place.
     fn end(&mut self, place: u32, end: u64, is_whole: bool) {
         let record = self.next_record();
@@ -431,10 +446,8 @@ impl PacketVisitor for Predecoder<'_> {
         open.state = PlaceState::Open(predecoded.first + predecoded.ended.len() as u64);
         open.bytes.clear();
         open.context = context;
-        predecoded.ended.push_back(false);
-        predecoded.begun += 1;
-        predecoded.deepest = predecoded.deepest.max(predecoded.ended.len());
         predecoded.tokens.push(Token::Begin(place));
+        self.count(false);
     }
 
     #[inline]
@@ -462,7 +475,10 @@ impl PacketVisitor for Predecoder<'_> {
                 self.notice(Notice::Beginless, 0, packet.context());
             }
             PlaceState::Beginless => {}
-            PlaceState::Unknown => self.defer(place, Deferred::Data(data, is_marked, packet.context(), packet.end())),
+            PlaceState::Unknown => {
+                self.predecoded.deferred_marks += usize::from(is_marked);
+                self.defer(place, Deferred::Data(data, is_marked, packet.context(), packet.end()));
+            }
         }
     }
 
@@ -506,6 +522,11 @@ impl PacketVisitor for Predecoder<'_> {
     fn notice(&mut self, notice: Notice, value: u64, context: Context) {
         self.predecoded.tokens.push(Token::Notice(self.next_record()));
         self.add_notice(notice, value, context);
+        if self.predecoded.ended.is_empty() {
+            self.predecoded.begun += 1;
+        } else {
+            self.count(true);
+        }
     }
 
     fn time_digits(&mut self, known: u64) {

@@ -111,7 +111,7 @@ impl Stream {
                 visitor.notice(
                     Notice::Unsynced,
                     0,
-                    Context { offset: from, len, transport: Some(packets.time), ..Context::default() },
+                    Context { offset: from, len, place: Some(packets.present()), transport: Some(packets.time), is_early: false },
                 );
             } else if !packets.synced {
                 packets.report_unsynced(window, window.position(end), &mut visitor);
@@ -127,10 +127,9 @@ impl Stream {
     pub fn oldest_offset(&self) -> u64 {
         let assembly = &self.assembly;
         let open = assembly.open.iter().filter(|open| open.number.is_some()).map(|open| open.context.offset);
-        let waiting = assembly
-            .slots
-            .iter()
-            .filter_map(|slot| if let Slot::Done(_, context, _) = slot { Some(context.offset) } else { None });
+        let waiting = assembly.slots.iter().filter_map(|slot| {
+            if let Slot::Done(_, context, _) | Slot::Notice(.., context) = slot { Some(context.offset) } else { None }
+        });
         let unsynced = (!self.packets.synced).then_some(self.packets.unsynced_offset);
         let next = offset_of(self.base, &self.origins, 2 * self.base);
         open.chain(waiting).chain(unsynced).chain([next]).min().unwrap_or(0)

@@ -13,7 +13,8 @@ use super::assembly::MessageSink;
 use super::packets::NibbleOrder;
 use super::stream::Stream;
 use crate::format::Part;
-use crate::format::syst::correlation::{Line, Pair};
+use crate::format::syst::collateral::Sender;
+use crate::format::syst::correlation::{Line, Owner, Pair};
 use crate::format::syst::decode::Context;
 use crate::format::syst::decoded::Notice;
 use crate::format::syst::record::{Header, Marks, Message};
@@ -304,7 +305,8 @@ impl ClockMessages {
             && let Some(transport) = context.transport
             && let Some(ns) = self.line.nanos(transport)
         {
-            self.pairs.add(Pair { offset: context.offset, ticks, hz, transport, ns });
+            let owner = Owner { place: context.place, sender: Sender::of(&message.fields) };
+            self.pairs.add(Pair { owner, offset: context.offset, ticks, hz, transport, ns });
         }
     }
 }
