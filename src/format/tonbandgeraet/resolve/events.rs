@@ -46,9 +46,10 @@ impl Resolver {
         }
     }
 
-    /// Appends the events of any timed record.
-    pub(super) fn event(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
-        let input = &mut self.inputs[at.index];
+    /// Appends the loss of the bad frames before an event, if there are any.
+    #[inline]
+    fn emit_gap(&mut self, index: usize, time: Nanos, out: &mut Resolved<'_>) {
+        let input = &mut self.inputs[index];
         if let Some(gap) = input.gap.take() {
             push_gap(gap, time, input.core, out);
             input.states.iter_mut().for_each(|state| state.running = None);
@@ -56,6 +57,12 @@ impl Resolver {
             session.gaps += 1;
             session.ids.forget_functions();
         }
+    }
+
+    /// Appends the events of any timed record.
+    pub(super) fn event(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
+        self.emit_gap(at.index, time, out);
+        let input = &mut self.inputs[at.index];
         if let Record::DroppedEvtCnt { cnt, .. } = *record {
             input.note_timed(0);
             return self.drop_counter(at, cnt, time, out);
@@ -194,7 +201,7 @@ impl Scene<'_> {
                 event!(EventKind::SwitchedIn(task))
             }
             Record::TaskToRdyState { task_id, .. } => {
-                if touched == Touched::Prioritised(task_id) || is_inherited_next(at, task_id) {
+                if touched == Touched::Prioritised(task_id) || is_inherited_next(at, task_id, core, cores > 1) {
                     event!(EventKind::Relisted(entity!(ids.task(task_id, scope, entities))))
                 } else {
                     event!(EventKind::Ready { task: entity!(ids.task(task_id, scope, entities)), from_isr: false })
@@ -607,8 +614,13 @@ impl Resolver {
         if input.restorer.is_none() && input.first_metadata.is_some() {
             input.recording_start = input.recording_start.or(input.late_start);
         }
-        if let Some(ticks) = input.restorer.as_mut().and_then(|restorer| restorer.stop_at(offset)) {
-            input.stop(ticks, out.batch);
+        if let Some(ticks) = input.restorer.as_mut().and_then(|restorer| restorer.stop_at(offset))
+            && let Some(time) = input.stop_time(ticks)
+        {
+            // What was lost before it lies before the end, not after it.
+            let reached = self.inputs[index].state().converted.1;
+            self.emit_gap(index, time.max(reached), out);
+            self.inputs[index].stop(time, out.batch);
         }
     }
 
@@ -637,16 +649,30 @@ impl Resolver {
     }
 }
 
-/// Whether the next record is a priority inheritance of this task.
-fn is_inherited_next(at: RecordPlace<'_>, task: u32) -> bool {
+/// Whether the next event of the core is a priority inheritance of this task.
+fn is_inherited_next(at: RecordPlace<'_>, task: u32, core: CoreId, has_several_cores: bool) -> bool {
     match at.chunk.pending.get(at.pending() + 1) {
-        Some(Record::TaskPriorityInherit { task_id, .. }) => *task_id == task,
-        Some(Record::DroppedEvtCnt { .. }) => {
-            let mut following = super::records_after(at).filter(|record| !matches!(record, Record::DroppedEvtCnt { .. }));
-            matches!(following.next(), Some(Record::TaskPriorityInherit { task_id, .. }) if *task_id == task)
-        }
+        Some(Record::TaskPriorityInherit { task_id, .. }) if !has_several_cores => *task_id == task,
+        Some(Record::DroppedEvtCnt { .. } | Record::Sync { .. }) => is_inherited_soon(at, task, core),
+        _ if has_several_cores => is_inherited_soon(at, task, core),
         _ => false,
     }
+}
+
+/// The same, where drop counters, syncs or events of other cores may come between.
+fn is_inherited_soon(at: RecordPlace<'_>, task: u32, core: CoreId) -> bool {
+    let mut is_other = false;
+    for (_, stored) in at.after() {
+        match &stored.record {
+            Record::CoreId { core_id, .. } => is_other = *core_id != u32::from(core.0),
+            Record::DroppedEvtCnt { .. } | Record::Sync { .. } => {}
+            _ if is_other || stored.core != at.stored.core => {}
+            Record::TaskPriorityInherit { task_id, .. } => return *task_id == task,
+            record if record.ts().is_some() => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn stream_kind(kind: StreamKind) -> ObjectKind {
