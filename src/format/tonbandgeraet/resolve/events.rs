@@ -21,7 +21,8 @@ pub(super) struct Scene<'a> {
     core: CoreId,
     /// The number of cores of the input.
     cores: usize,
-    is_superset: bool,
+    /// Levels are as reported: mailboxes are told apart, or the operations on a queue do not come in their order.
+    takes_levels: bool,
     session: &'a mut Session,
     pub(super) state: &'a mut CoreState,
     functions: &'a mut Functions,
@@ -32,12 +33,14 @@ pub(super) struct Scene<'a> {
 impl Resolver {
     pub(super) fn scene(&mut self, index: usize) -> Scene<'_> {
         let Resolver { names, inputs, starts, sessions, functions, messages, unformatted, .. } = self;
+        let is_alone = inputs.len() == 1;
         let input = &mut inputs[index];
+        let is_superset = input.restorer.is_some();
         Scene {
             scope: NameScope { names, input: index, starts, session: input.session },
             core: input.core,
             cores: input.cores.len(),
-            is_superset: input.restorer.is_some(),
+            takes_levels: is_superset || !(is_alone || input.programs > 1),
             session: &mut sessions[input.slot()],
             state: input.state(),
             functions,
@@ -78,7 +81,7 @@ impl Scene<'_> {
     #[inline(always)]
     pub(super) fn event(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
         let chunk = at.chunk.records;
-        let &mut Scene { core, cores, is_superset, .. } = self;
+        let &mut Scene { core, cores, takes_levels, .. } = self;
         let Scene { scope, session, state: on_core, functions, messages, unformatted, .. } = self;
         let ids = &mut session.ids;
         let running = on_core.running;
@@ -234,13 +237,16 @@ impl Scene<'_> {
             Record::TaskCreated { task_id, .. } => {
                 on_core.touched = Touched::Created(task_id);
                 // An id that is used again after a deletion is another task.
-                let again = session.deleted.remove(&task_id) && ids.has_task(task_id);
+                let again = session.deleted.get(&task_id).is_some_and(|&deleted| deleted <= time) && ids.has_task(task_id);
+                if again {
+                    session.deleted.remove(&task_id);
+                }
                 let task = if again { ids.new_task(task_id, scope, entities) } else { ids.task(task_id, scope, entities) };
                 event!(EventKind::TaskCreated(entity!(task)))
             }
             Record::TaskDeleted { task_id, .. } => {
                 let task = entity!(ids.task(task_id, scope, entities));
-                session.deleted.insert(task_id);
+                session.deleted.insert(task_id, time);
                 event!(EventKind::TaskDeleted(task))
             }
             Record::CurtaskDelay { ticks, .. } => wait!(WaitReason::Delay, None, ticks),
@@ -273,7 +279,7 @@ impl Scene<'_> {
             Record::QueueSend { queue_id, len_after, .. } | Record::QueueSendFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueSendFromIsr { .. });
                 let object = entity!(ids.queue(queue_id, scope, entities));
-                let report = if is_superset || entities.objects[object.index()].kind.is_taken() {
+                let report = if takes_levels || entities.objects[object.index()].kind.is_taken() {
                     LevelReport { level: Some(len_after), ..LevelReport::default() }
                 } else {
                     session.level(object).sent(len_after, time)
@@ -300,10 +306,10 @@ impl Scene<'_> {
             Record::QueueReceive { queue_id, len_after, .. } | Record::QueueReceiveFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueReceiveFromIsr { .. });
                 let object = entity!(ids.queue(queue_id, scope, entities));
-                let report = if is_superset || entities.objects[object.index()].kind.is_taken() {
+                let report = if takes_levels || entities.objects[object.index()].kind.is_taken() {
                     LevelReport { level: Some(len_after), ..LevelReport::default() }
                 } else {
-                    session.level(object).received(len_after)
+                    session.level(object).received(len_after, time)
                 };
                 push_late(report.two_since, object, time, core, out);
                 for _ in 0..report.repaired {
