@@ -3,8 +3,8 @@
 //!
 //! A task that leaves its core without a stated reason is *undecided*: if it is made ready before it runs again, it waited (reason
 //! unknown); if it runs again without that, it was pre-empted. If the recording never reports that tasks become ready, its state is
-//! unknown until it runs again. An undecided task whose continuation was not seen is presumed to have been pre-empted, unless a task ran that
-//! shows that it waited ([`Scheduling::note_running`]).
+//! unknown until it runs again. If the continuation of an undecided task was not seen, the tasks that ran instead of it are the evidence
+//! ([`Scheduling::presumed`]).
 
 use super::{CoreId, ReportedState, Task, TaskKind, Wait, WaitReason};
 
@@ -155,16 +155,22 @@ impl Scheduling {
         true
     }
 
-    /// Undecided, on the only core of a recording: a task runs, with these priorities of its own and of that task. With fixed priorities, a task of
-    /// lower priority, or the idle task, runs only when none of higher priority is ready.
+    /// Undecided: its core takes another task instead, or on a single core another task runs. These are the priorities of both. With fixed priorities,
+    /// a task of lower priority, or the idle task, runs only when none of higher priority is ready. What runs on other cores says nothing, because
+    /// tasks may be bound to cores.
     pub fn note_running(&mut self, own: Option<u32>, running: Option<u32>, is_idle: bool) {
         self.is_outrun |= is_idle || running.zip(own).is_some_and(|(running, own)| running < own);
     }
 
-    /// Undecided until here, and its continuation was not seen: the state that it has had by the evidence.
+    /// Undecided until here, and its continuation was not seen: the state that it has had by the evidence. With a single core, only tasks that may
+    /// pre-empt it have run since, if it did not wait.
     #[must_use]
-    pub fn presumed(&self) -> TaskStatus {
-        if self.is_outrun { TaskStatus::Waiting } else { TaskStatus::Ready }
+    pub fn presumed(&self, has_one_core: bool) -> TaskStatus {
+        match self.is_outrun {
+            true => TaskStatus::Waiting,
+            false if has_one_core => TaskStatus::Ready,
+            false => TaskStatus::Unknown,
+        }
     }
 
     /// Undecided until here: it waits.

@@ -252,6 +252,9 @@ impl Statistics {
         self.end_part();
         for core in 0..self.cores.len() {
             self.account(CoreId(core as u16), self.now_ns);
+            for (isr, _) in std::mem::take(&mut self.cores[core].isr_stack) {
+                unfinished(&mut self.isrs, isr);
+            }
         }
         for task in std::mem::take(&mut self.touched.tasks) {
             self.forget_task(task, self.now_ns);

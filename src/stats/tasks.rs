@@ -83,7 +83,7 @@ impl Statistics {
         }
         self.account(core, time_ns);
         if let Some(previous) = previous {
-            self.leave(previous, time_ns, entities);
+            self.leave(previous, task, time_ns, entities);
         }
         self.enter(task, core, time_ns);
         if !self.undecided.is_empty() {
@@ -94,21 +94,25 @@ impl Statistics {
         state.switches += 1;
     }
 
-    fn leave(&mut self, task: TaskId, time_ns: u64, entities: &Entities) {
+    fn leave(&mut self, task: TaskId, next: TaskId, time_ns: u64, entities: &Entities) {
+        let next_priority = self.tasks[next.index()].priority;
         let Some((state, entity)) = self.tasks.get_mut(task.index()).zip(entities.tasks.get(task.index())) else { return };
         if let Some(since_ns) = state.since_ns.replace(time_ns) {
             state.runs.add(time_ns.saturating_sub(since_ns), task.index());
         }
         let status;
         (status, state.wait) = state.scheduling.leave(entity);
-        if status == TaskStatus::Undecided && self.cores.len() <= 1 {
-            self.undecided.push(task);
+        if status == TaskStatus::Undecided {
+            state.scheduling.note_running(state.priority, next_priority, is_idle(next, entities));
+            if self.cores.len() <= 1 {
+                self.undecided.push(task);
+            }
         }
     }
 
     /// On the only core, a task runs while others are undecided.
     fn note_running(&mut self, running: TaskId, entities: &Entities) {
-        let is_idle = entities.tasks.get(running.index()).is_some_and(|task| task.kind == TaskKind::Idle);
+        let is_idle = is_idle(running, entities);
         let priority = self.tasks[running.index()].priority;
         let tasks = &mut self.tasks;
         self.undecided.retain(|task| {
@@ -205,7 +209,7 @@ impl Statistics {
     /// timeline draws. A run, a wait and a latency do not: how long they took is not known.
     pub(super) fn forget_task(&mut self, task: TaskId, time_ns: u64) {
         if let Some(state) = self.tasks.get_mut(task.index()) {
-            let presumed = state.scheduling.presumed();
+            let presumed = state.scheduling.presumed(self.cores.len() <= 1);
             let spent_ns = state.since_ns.map_or(0, |since_ns| time_ns.saturating_sub(since_ns));
             match state.scheduling.forget() {
                 TaskStatus::Ready => state.ready_ns += spent_ns,
@@ -217,4 +221,8 @@ impl Statistics {
             state.is_touched = false;
         }
     }
+}
+
+fn is_idle(task: TaskId, entities: &Entities) -> bool {
+    entities.tasks.get(task.index()).is_some_and(|task| task.kind == TaskKind::Idle)
 }

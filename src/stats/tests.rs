@@ -121,6 +121,14 @@ fn a_task_that_left_without_a_reason_and_is_made_ready_had_waited() {
 }
 
 #[test]
+fn an_interrupt_that_is_active_at_the_end_is_unfinished() {
+    use EventKind::{IsrEnter, SwitchedIn};
+    let (report, _) = gather(&[(0, SwitchedIn(LOW)), (10, IsrEnter(TICK)), (14, IsrEnter(UART)), (20, EventKind::IsrExit(UART))]);
+    let tick = &report.interrupts[0];
+    assert_eq!((tick.durations.count, tick.self_ns, tick.unfinished), (0, 4, 1));
+}
+
+#[test]
 fn interrupts_take_their_time_from_what_they_interrupt() {
     use EventKind::{IsrEnter, IsrExit, SwitchedIn};
     let (report, folded) = gather(&[

@@ -92,8 +92,8 @@ impl Timeline {
         }
         for core in &mut self.cores {
             if core.current.take().is_some() {
-                let state = Some(PrevState::Ready);
-                core.rows.switch(Switch { time_ns: end_ns, prev_state: state, next_tid: 0, next_prio: 0, next_comm });
+                let (prev_state, not_before_ns) = (Some(PrevState::Ready), 0);
+                core.rows.switch(Switch { time_ns: end_ns, not_before_ns, prev_state, next_tid: 0, next_prio: 0, next_comm });
             }
         }
     }

@@ -3,6 +3,10 @@
 //! A switch row records the state in which the previous task left. For a task that gave no reason, the state is known only later:
 //! if the task is made ready before it runs again, it waited; if it runs again without that, it was pre-empted. Rows queue up
 //! after the first undecided one, up to [`PENDING_ROWS`].
+//!
+//! The viewer reads each CPU as a stream of its own and does not keep the order of rows of the same time in two streams. A task that leaves
+//! one core and enters another one, or is made ready by another one, within a tick of a coarse clock would enter or wake first. So a row
+//! has the time before which it must not be drawn: a nanosecond after the row of another core by which its task left.
 
 use super::writer::{Name, Writer};
 use crate::model::Nanos;
@@ -18,6 +22,8 @@ const LOOKED_AT: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct Switch {
     pub time_ns: u64,
+    /// It is drawn at this time if that is later.
+    pub not_before_ns: u64,
     /// `None`: undecided.
     pub prev_state: Option<PrevState>,
     pub next_tid: i32,
@@ -25,10 +31,19 @@ pub struct Switch {
     pub next_comm: Name,
 }
 
+impl Switch {
+    #[inline]
+    fn drawn_ns(&self) -> u64 {
+        self.time_ns.max(self.not_before_ns)
+    }
+}
+
 /// A waking that is not in a block yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Waking {
     pub time_ns: u64,
+    /// It is drawn at this time if that is later.
+    pub not_before_ns: u64,
     pub tid: i32,
     pub prio: i32,
     pub target_core: u16,
@@ -62,7 +77,10 @@ pub struct CoreRows {
     started: bool,
     /// Whether any switch was written.
     has_written: bool,
-    /// The times of the last switch and of the last waking that were written.
+    /// Where the last switch is drawn that was added, and that was written.
+    reached_ns: u64,
+    written_ns: u64,
+    /// The times of the last switch and of the last waking that were separated.
     last_switch_ns: Option<u64>,
     last_waking_ns: u64,
     /// With a time range: the last switch before it, which is still in effect when the range begins.
@@ -77,11 +95,13 @@ impl CoreRows {
         self.started
     }
 
-    /// Adds a switch and gives its number.
-    pub fn switch(&mut self, switch: Switch) -> RowNumber {
+    /// Adds a switch and gives its number, and the time at which it is drawn.
+    pub fn switch(&mut self, mut switch: Switch) -> (RowNumber, u64) {
         self.started = true;
+        switch.not_before_ns = switch.not_before_ns.max(self.reached_ns);
+        self.reached_ns = switch.drawn_ns();
         self.rows.push(Row::Switch(switch));
-        self.first + self.rows.len() as u64 - 1
+        (self.first + self.rows.len() as u64 - 1, self.reached_ns)
     }
 
     /// Adds a waking.
@@ -137,18 +157,21 @@ impl CoreRows {
     /// Moves wakings that have the time of a switch. The viewer reads the switches of a CPU and its wakings as two streams, and does not keep the
     /// order of rows of the same time in different streams: a task that was made ready and then ran would be made ready while it runs. A
     /// waking is drawn a nanosecond before the switches of its time if none of them precedes it, or if one after it is to its task; else
-    /// a nanosecond after them. Switches stay, so that running times are exact.
+    /// a nanosecond after them. Switches stay, so that running times are exact, except for those that another core delays.
     fn separate(&mut self, rows: &mut [Row], decided: usize) {
         let mut begin = 0;
         while begin < decided {
             let time_ns = rows[begin].time_ns();
             let is_alone = rows.get(begin + 1).is_none_or(|next| next.time_ns() != time_ns)
-                && self.last_switch_ns != Some(time_ns)
+                && self.last_switch_ns.is_none_or(|last_ns| last_ns < time_ns)
                 && self.last_waking_ns <= time_ns;
             if is_alone {
-                match &rows[begin] {
-                    Row::Switch(_) => self.last_switch_ns = Some(time_ns),
-                    Row::Waking(_) => self.last_waking_ns = time_ns,
+                match &mut rows[begin] {
+                    Row::Switch(switch) => self.last_switch_ns = Some(switch.drawn_ns()),
+                    Row::Waking(waking) => {
+                        waking.time_ns = time_ns.max(waking.not_before_ns);
+                        self.last_waking_ns = waking.time_ns;
+                    }
                 }
                 begin += 1;
                 continue;
@@ -159,17 +182,19 @@ impl CoreRows {
             for number in 0..count.min(decided - begin) {
                 let (here, later) = same.split_at_mut(number + 1);
                 match &mut here[number] {
-                    Row::Switch(switch) => self.last_switch_ns = Some(switch.time_ns),
+                    Row::Switch(switch) => self.last_switch_ns = Some(switch.drawn_ns()),
                     Row::Waking(waking) => {
                         let is_before = last_switch.is_some_and(|last| number < last);
-                        let is_after = self.last_switch_ns == Some(time_ns);
+                        let last_ns = self.last_switch_ns.filter(|&last_ns| last_ns >= time_ns);
                         let is_to_it = |row: &Row| matches!(row, Row::Switch(switch) if switch.next_tid == waking.tid);
                         let runs = || later.iter().take(LOOKED_AT).any(is_to_it);
-                        waking.time_ns = match (is_before, is_after) {
-                            (false, false) => time_ns,
-                            (true, false) => time_ns.saturating_sub(1),
-                            (true, true) if runs() => time_ns.saturating_sub(1),
-                            (_, true) => time_ns.saturating_add(1).min(Nanos::MAX.0),
+                        waking.time_ns = match (is_before, last_ns) {
+                            (true, last_ns) if (last_ns.is_some() || waking.not_before_ns > time_ns) && runs() => {
+                                time_ns.saturating_sub(1)
+                            }
+                            (true, None) => time_ns.saturating_sub(1).max(waking.not_before_ns),
+                            (_, Some(last_ns)) => last_ns.saturating_add(1).min(Nanos::MAX.0).max(waking.not_before_ns),
+                            (false, None) => time_ns.max(waking.not_before_ns),
                         };
                     }
                 }
@@ -203,7 +228,8 @@ impl CoreRows {
                     if !std::mem::replace(&mut self.ended, true) {
                         let next_comm = writer.name("idle");
                         let prev_state = Some(PrevState::Ready);
-                        clipped.push(Row::Switch(Switch { time_ns: to_ns, prev_state, next_tid: 0, next_prio: 0, next_comm }));
+                        let row = Switch { time_ns: to_ns, not_before_ns: 0, prev_state, next_tid: 0, next_prio: 0, next_comm };
+                        clipped.push(Row::Switch(row));
                     }
                 }
                 Row::Waking(_) => {}
@@ -224,7 +250,10 @@ impl CoreRows {
     fn add(&mut self, rows: &[Row], first_cpu: u16, open: &mut SchedRows, writer: &mut Writer) {
         for row in rows {
             match *row {
-                Row::Switch(Switch { time_ns, prev_state, next_tid, next_prio, next_comm }) => {
+                Row::Switch(switch) => {
+                    let Switch { prev_state, next_tid, next_prio, next_comm, .. } = switch;
+                    let time_ns = switch.drawn_ns().max(self.written_ns);
+                    self.written_ns = time_ns;
                     let (prev_state, next_comm) = (prev_state.unwrap_or(PrevState::Ready), writer.local(next_comm));
                     if !std::mem::replace(&mut self.has_written, true) {
                         let name = writer.name("idle");
@@ -239,7 +268,7 @@ impl CoreRows {
                     }
                     open.switches.push(SwitchRow { time_ns, prev_state, next_tid, next_prio, next_comm });
                 }
-                Row::Waking(Waking { time_ns, tid, prio, target_core, from_isr, comm }) => {
+                Row::Waking(Waking { time_ns, tid, prio, target_core, from_isr, comm, .. }) => {
                     let (target_core, comm) = (target_core.saturating_add(first_cpu), writer.local(comm));
                     open.wakings.push(WakingRow { time_ns, tid, prio, target_core, from_isr, comm });
                 }

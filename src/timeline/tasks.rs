@@ -3,7 +3,7 @@
 use super::sched::{PENDING_ROWS, RowNumber, Switch, Waking};
 use super::writer::{Name, Note, NoteValue, SliceName};
 use super::{At, Timeline};
-use crate::model::{CoreId, ObjectId, PriorityChange, Scheduling, TaskId, TaskKind, TaskStatus, Wait, WaitReason};
+use crate::model::{CoreId, Nanos, ObjectId, PriorityChange, Scheduling, TaskId, TaskKind, TaskStatus, Wait, WaitReason};
 use crate::track::{PrevState, StateRow, TrackId};
 
 /// Limit of undecided tasks. Beyond it, the oldest one is decided from the available evidence.
@@ -25,6 +25,8 @@ pub struct TaskState {
     pub(super) last_wait: Option<(ObjectId, u64)>,
     /// The undecided switch row.
     row: Option<(CoreId, RowNumber)>,
+    /// The core that it left last, and where the row of that is drawn.
+    left_row: Option<(CoreId, u64)>,
     /// The time at which the viewer was last shown that it became ready.
     woken_ns: u64,
     /// Its present state, if no switch or waking says so. Written when its next change is known: the viewer allows no two at one time.
@@ -100,16 +102,31 @@ impl Timeline {
             Some(previous) => self.leave(previous, at),
             None => (Some(PrevState::Ready), None),
         };
-        let number = {
-            let next_prio = self.viewer_priority(task);
-            let switch = Switch { time_ns: at.time_ns, prev_state, next_tid: drawn.tid, next_prio, next_comm: drawn.comm };
+        let (number, drawn_ns) = {
+            let (next_prio, not_before_ns) = (self.viewer_priority(task), self.not_before(task, at.core));
+            let (next_tid, next_comm) = (drawn.tid, drawn.comm);
+            let switch = Switch { time_ns: at.time_ns, not_before_ns, prev_state, next_tid, next_prio, next_comm };
             self.core(at.core).rows.switch(switch)
         };
+        if let Some(previous) = previous {
+            self.tasks[previous.index()].left_row = Some((at.core, drawn_ns));
+        }
         if let Some(previous) = row_owner {
             self.tasks[previous.index()].row = Some((at.core, number));
+            self.note_successor(previous, task, at);
         }
         self.enter(task, at);
         self.decide_overdue(at.core);
+    }
+
+    /// The earliest time at which a core may show that a task enters it, or that it makes it ready: after another core has shown that the
+    /// task left.
+    #[inline]
+    fn not_before(&self, task: TaskId, core: CoreId) -> u64 {
+        match self.tasks[task.index()].left_row {
+            Some((left, drawn_ns)) if left != core => drawn_ns.saturating_add(1).min(Nanos::MAX.0),
+            _ => 0,
+        }
     }
 
     /// The present task of a core leaves it. Returns the state in which it leaves, and the task if that state is undecided.
@@ -183,6 +200,15 @@ impl Timeline {
         }
     }
 
+    /// An undecided task left its core to `next`. With several cores only that is known: a core that takes a task of lower priority had none
+    /// that was ready, but what runs on the others says nothing, because tasks may be bound to cores.
+    fn note_successor(&mut self, task: TaskId, next: TaskId, at: &At<'_>) {
+        let is_idle = at.entities.tasks[next.index()].kind == TaskKind::Idle;
+        let priority = self.tasks[next.index()].priority;
+        let state = &mut self.tasks[task.index()];
+        state.scheduling.note_running(state.priority, priority, is_idle);
+    }
+
     /// Decides why an undecided task left its core. No effect on other tasks.
     fn decide(&mut self, task: TaskId, state: PrevState) {
         if let Some((core, row)) = self.tasks[task.index()].row.take() {
@@ -213,15 +239,23 @@ impl Timeline {
         }
     }
 
-    /// Decides an undecided task whose continuation was not seen.
+    fn give_up_undecided(&mut self, task: TaskId) {
+        if self.tasks[task.index()].scheduling.status() == TaskStatus::Undecided {
+            self.give_up(task);
+        }
+    }
+
+    /// Decides an undecided task whose continuation was not seen: it is unknown whether it was ready or waited.
     fn give_up(&mut self, task: TaskId) {
-        if self.tasks[task.index()].scheduling.presumed() == TaskStatus::Waiting {
-            let left_ns = self.tasks[task.index()].left_ns;
-            self.decide(task, PrevState::Waiting);
-            self.tasks[task.index()].scheduling.decide_waiting();
-            self.begin_unknown_wait(task, left_ns);
-        } else {
-            self.decide(task, PrevState::Ready);
+        match self.tasks[task.index()].scheduling.presumed(self.settings.cores <= 1) {
+            TaskStatus::Waiting => {
+                let left_ns = self.tasks[task.index()].left_ns;
+                self.decide(task, PrevState::Waiting);
+                self.tasks[task.index()].scheduling.decide_waiting();
+                self.begin_unknown_wait(task, left_ns);
+            }
+            TaskStatus::Ready => self.decide(task, PrevState::Ready),
+            _ => self.decide(task, PrevState::Unknown),
         }
     }
 
@@ -373,10 +407,12 @@ impl Timeline {
         self.stop_waiting(task, before, at.time_ns);
         let prio = self.viewer_priority(task);
         let target_core = self.tasks[task.index()].last_core.unwrap_or(at.core).0;
+        let not_before_ns = self.not_before(task, at.core);
         let waker = self.core(at.core);
         if waker.rows.started() && !drawn.idle {
             let from_isr = from_isr || waker.untraced_isr || !waker.isr_stack.is_empty();
-            waker.rows.wake(Waking { time_ns: at.time_ns, tid: drawn.tid, prio, target_core, from_isr, comm: drawn.comm });
+            let (time_ns, tid, comm) = (at.time_ns, drawn.tid, drawn.comm);
+            waker.rows.wake(Waking { time_ns, not_before_ns, tid, prio, target_core, from_isr, comm });
             self.tasks[task.index()].woken_ns = at.time_ns;
             self.decide_overdue(at.core);
         }
@@ -391,12 +427,11 @@ impl Timeline {
     }
 
     pub(super) fn suspended(&mut self, task: TaskId, at: &At<'_>) {
+        self.give_up_undecided(task);
         let Some(before) = self.tasks[task.index()].scheduling.suspend() else { return };
         self.tasks[task.index()].cut_wait = None;
         self.touch(task);
         self.drawn(task, at);
-        // It was ready, or it waited, when it was suspended.
-        self.decide(task, PrevState::Ready);
         self.stop_waiting(task, before, at.time_ns);
         self.begin_suspended(task, at.core, at.time_ns);
         self.change_state(task, PrevState::Suspended, at.time_ns);
@@ -410,8 +445,8 @@ impl Timeline {
     pub(super) fn task_deleted(&mut self, task: TaskId, at: &At<'_>) {
         let drawn = self.drawn(task, at);
         self.task_instant(drawn, self.words.deleted, at.core, at.time_ns);
+        self.give_up_undecided(task);
         let Some(before) = self.tasks[task.index()].scheduling.delete() else { return };
-        self.decide(task, PrevState::Ready);
         self.stop_waiting(task, before, at.time_ns);
         self.close_spans_of(task, at.time_ns, self.words.deleted);
         self.touch(task);
@@ -487,20 +522,21 @@ impl Timeline {
         let scheduling = &mut self.tasks[task.index()].scheduling;
         let state = if scheduling.is_about_to_wait() { PrevState::Waiting } else { unknown };
         scheduling.forget();
-        self.switch_to_unknown(core, Some(state), time_ns);
+        let drawn_ns = self.switch_to_unknown(core, Some(state), time_ns);
+        self.tasks[task.index()].left_row = Some((core, drawn_ns));
     }
 
-    pub(super) fn switch_to_unknown(&mut self, core: CoreId, prev_state: Option<PrevState>, time_ns: u64) {
+    /// Nobody knows who runs on a core. Returns where the row of that is drawn.
+    pub(super) fn switch_to_unknown(&mut self, core: CoreId, prev_state: Option<PrevState>, time_ns: u64) -> u64 {
         let next_comm = self.words.unknown;
         let next_tid = self.layout.unknown_tid(core);
-        self.core(core).rows.switch(Switch { time_ns, prev_state, next_tid, next_prio: 100, next_comm });
+        let switch = Switch { time_ns, not_before_ns: 0, prev_state, next_tid, next_prio: 100, next_comm };
+        self.core(core).rows.switch(switch).1
     }
 
     /// Discards a task's state: its slices end here, marked with `why`.
     pub(super) fn forget(&mut self, task: TaskId, time_ns: u64, why: Name) {
-        if self.tasks[task.index()].scheduling.status() == TaskStatus::Undecided {
-            self.give_up(task);
-        }
+        self.give_up_undecided(task);
         let state = &mut self.tasks[task.index()];
         let is_shown = matches!(state.scheduling.status(), TaskStatus::Ready | TaskStatus::Undecided | TaskStatus::Suspended);
         if is_shown

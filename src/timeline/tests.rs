@@ -125,6 +125,52 @@ fn wakings_and_switches_of_the_same_time_are_apart() {
     assert_eq!(wakings, [999, 1_001]);
 }
 
+/// The viewer reads each CPU as a stream of its own: of rows of the same time it may take either first.
+#[test]
+fn a_task_that_moves_within_a_tick_leaves_before_it_enters() {
+    let run = |task| EventKind::SwitchedIn(TaskId(task));
+    let events = [(10, 1, run(0)), (20, 0, run(1)), (30, 1, run(2)), (30, 0, run(0)), (30, 0, run(1)), (40, 1, run(0))];
+    let times = switches(&events, &entities(3)).into_iter().map(|rows| rows.iter().map(|row| row.time_ns).collect::<Vec<_>>());
+    // A switch to no task comes before the first one, and the end is one.
+    assert_eq!(times.collect::<Vec<_>>(), [vec![20, 20, 31, 31, 40], vec![10, 10, 30, 40, 40]]);
+}
+
+#[test]
+fn a_task_that_is_made_ready_by_another_core_within_a_tick_has_left() {
+    let entities = entities(3);
+    let run = |task| EventKind::SwitchedIn(TaskId(task));
+    let wait = EventKind::Waiting(Wait { reason: WaitReason::Delay, object: None, kernel_ticks: 1 });
+    let ready = EventKind::Ready { task: TaskId(0), from_isr: false };
+    let events = [(10, 1, run(0)), (12, 0, run(1)), (20, 1, wait), (30, 1, run(2)), (30, 0, ready), (50, 1, run(0))];
+    let events = events.map(|(time, core, kind)| Event { time: Nanos(time), core: CoreId(core), kind });
+    let mut timeline = of_cores(2);
+    timeline.consume(&EventBatch { events: events.to_vec(), ..EventBatch::default() }, &entities);
+    timeline.finish();
+    let blocks = timeline.take_blocks();
+    let wakings = blocks.iter().flat_map(|block| &block.sched).flat_map(|rows| &rows.wakings);
+    assert_eq!(wakings.map(|row| row.time_ns).collect::<Vec<_>>(), [31]);
+}
+
+/// Without a reason, and not seen again: on several cores nothing says that it is still ready, except a task of lower priority that its core
+/// took instead, which says that it is not.
+#[test]
+fn the_state_of_a_task_that_left_for_good_is_not_guessed() {
+    let mut entities = entities(3);
+    let kind = TaskKind::Idle;
+    let idle = entities.add_task(Task { number: 9, name: None, kind, session: 0, readiness_is_unrecorded: false }).unwrap();
+    let run = |task| EventKind::SwitchedIn(TaskId(task));
+    let left = |events: &[(u64, u16, EventKind)]| switches(events, &entities)[0][2].prev_state;
+    assert_eq!(left(&[(10, 0, run(0)), (11, 1, run(1)), (20, 0, run(2)), (90, 1, run(1))]), PrevState::Unknown);
+    assert_eq!(
+        left(&[(10, 0, run(0)), (11, 1, run(1)), (20, 0, EventKind::SwitchedIn(idle)), (90, 1, run(1))]),
+        PrevState::Waiting
+    );
+    let suspended = EventKind::Suspended(TaskId(0));
+    assert_eq!(left(&[(10, 0, run(0)), (11, 1, run(1)), (20, 0, run(2)), (90, 1, suspended)]), PrevState::Unknown);
+    // It was pre-empted.
+    assert_eq!(left(&[(10, 0, run(0)), (11, 1, run(1)), (20, 0, run(2)), (90, 0, run(0))]), PrevState::Ready);
+}
+
 #[test]
 fn entities_that_a_gap_visits_are_listed_once() {
     let entities = entities(3);

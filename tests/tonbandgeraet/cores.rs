@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use traceconv::format::tonbandgeraet::encode::encode;
 use traceconv::format::tonbandgeraet::generate::Damage;
 use traceconv::format::tonbandgeraet::record::Record;
 use traceconv::format::{CORES_SEPARATE, FORMATS, FormatOptions, OptionValue, Part, Resolved};
-use traceconv::model::{Entities, EventBatch, Ledger, losses};
+use traceconv::model::{Entities, Event, EventBatch, EventKind, Ledger, Level, losses};
 
 use crate::run;
 
@@ -67,7 +68,10 @@ fn a_lost_change_of_the_core_is_known_from_the_times() {
 
 #[test]
 fn a_piece_that_is_there_twice_changes_no_core() {
-    let of_cores = |batch: &EventBatch| [0, 1].map(|core| batch.events.iter().filter(|event| event.core.0 == core).count());
+    // A level may be known at once where it was known late.
+    let is_counted = |event: &&Event| !matches!(event.kind, EventKind::LateObjectLevel { .. });
+    let events = |batch: &EventBatch| batch.events.iter().filter(is_counted).map(|event| event.core.0).collect::<Vec<_>>();
+    let of_cores = |batch: &EventBatch| [0, 1].map(|core| events(batch).iter().filter(|&&other| other == core).count());
     for seed in 1..=2 {
         let capture = run::generated(40_000, seed, 2, Damage::None);
         let whole = of_cores(&resolved(&[(&capture, 0)], false).1);
@@ -82,6 +86,52 @@ fn a_piece_that_is_there_twice_changes_no_core() {
             assert!(made[0] >= whole[0] && made[1] >= whole[1], "{context}: {made:?}, not {whole:?}");
         }
     }
+}
+
+/// The frames of records.
+fn frames(records: &[Record<&[u8]>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    records.iter().for_each(|record| encode(record, &mut bytes));
+    bytes
+}
+
+#[test]
+fn a_task_created_by_one_core_and_deleted_by_another_is_one_task() {
+    let created = frames(&[
+        Record::CoreId { ts: 0, core_id: 0 },
+        Record::TaskCreated { ts: 100, task_id: 5 },
+        Record::TaskToRdyState { ts: 110, task_id: 5 },
+    ]);
+    let deleted = frames(&[
+        Record::CoreId { ts: 0, core_id: 1 },
+        Record::TaskSwitchedIn { ts: 120, task_id: 5 },
+        Record::TaskDeleted { ts: 130, task_id: 5 },
+    ]);
+    for inputs in [[(deleted.as_slice(), 1), (created.as_slice(), 0)], [(created.as_slice(), 0), (deleted.as_slice(), 1)]] {
+        assert_eq!(resolved(&inputs, false).0.tasks.len(), 1);
+    }
+    // Created again after that, it is another one.
+    let again = frames(&[Record::CoreId { ts: 0, core_id: 0 }, Record::TaskCreated { ts: 200, task_id: 5 }]);
+    assert_eq!(resolved(&[(deleted.as_slice(), 1), (again.as_slice(), 0)], false).0.tasks.len(), 2);
+}
+
+#[test]
+fn a_queue_that_two_cores_use_is_no_mailbox_because_of_the_order_of_their_files() {
+    // Sent twice by one core; received by the other, and by the first.
+    let sends = frames(&[
+        Record::CoreId { ts: 0, core_id: 0 },
+        Record::QueueSend { ts: 100, queue_id: 1, len_after: 1 },
+        Record::QueueSend { ts: 110, queue_id: 1, len_after: 2 },
+        Record::QueueReceive { ts: 130, queue_id: 1, len_after: 0 },
+    ]);
+    let receives = frames(&[Record::CoreId { ts: 0, core_id: 1 }, Record::QueueReceive { ts: 120, queue_id: 1, len_after: 1 }]);
+    let (_, batch, ledgers) = resolved(&[(&sends, 0), (&receives, 1)], false);
+    assert!(ledgers.iter().flat_map(Ledger::entries).all(|entry| entry.kind != losses::MAILBOX_OVERWRITTEN));
+    let levels = batch.events.iter().filter_map(|event| match event.kind {
+        EventKind::Object { level, .. } => Some(level),
+        _ => None,
+    });
+    assert_eq!(levels.collect::<Vec<_>>(), [1, 2, 0, 1].map(Level::known));
 }
 
 #[test]

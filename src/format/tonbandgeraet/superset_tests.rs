@@ -309,3 +309,39 @@ proptest! {
         prop_assert_eq!(account, capture.len() as u64);
     }
 }
+
+#[test]
+fn a_sync_within_an_inheritance_hides_nothing() {
+    // A sync before each frame.
+    let mut sequence = Sequence::new(2, (1, 1), flags::FREERTOS, 1);
+    let mut capture = Vec::new();
+    sequence.start(1000);
+    let inherit = Record::TaskPriorityInherit { ts: 0, task_id: 2, priority: 7 };
+    sequence.event(0, 1000, &Record::TaskSwitchedIn { ts: 0, task_id: 1 }, &mut capture);
+    sequence.event(0, 1010, &Record::TaskToRdyState { ts: 0, task_id: 2 }, &mut capture);
+    // On the other core an interrupt comes between.
+    sequence.event(1, 1011, &Record::IsrEnter { ts: 0, isr_id: 3 }, &mut capture);
+    sequence.event(0, 1012, &inherit, &mut capture);
+    sequence.event(0, 1020, &Record::TaskToRdyState { ts: 0, task_id: 2 }, &mut capture);
+    sequence.event(0, 1030, &Record::TaskSwitchedIn { ts: 0, task_id: 2 }, &mut capture);
+    sequence.event(0, 1031, &inherit, &mut capture);
+    let found = resolve(&capture, 1 << 20);
+    let ready = |kind: &EventKind| matches!(kind, EventKind::Relisted(_) | EventKind::Ready { .. });
+    let kinds: Vec<bool> =
+        found.events.iter().filter(|event| ready(&event.2)).map(|event| matches!(event.2, EventKind::Relisted(_))).collect();
+    assert_eq!(kinds, [true, false]);
+}
+
+#[test]
+fn what_is_lost_before_the_end_is_lost_before_the_end() {
+    let mut sequence = Sequence::new(1, (1, 1), flags::FREERTOS, 100);
+    let mut capture = Vec::new();
+    sequence.start(1000);
+    sequence.event(0, 1000, &Record::TaskSwitchedIn { ts: 0, task_id: 1 }, &mut capture);
+    sequence.lose(2000);
+    sequence.stop(0, 9000, &mut capture);
+    let found = resolve(&capture, 1 << 20);
+    let end: Vec<(u64, EventKind)> = found.events.iter().map(|event| (event.0.0, event.2)).skip(1).collect();
+    assert_eq!(end, [(9000, EventKind::Loss(0)), (9000, EventKind::CoreEnd)]);
+    assert_eq!(found.losses, [("dropped_by_target", 1)]);
+}

@@ -21,7 +21,8 @@ pub(super) struct Scene<'a> {
     core: CoreId,
     /// The number of cores of the input.
     cores: usize,
-    is_superset: bool,
+    /// Levels are as reported: mailboxes are told apart, or the operations on a queue do not come in their order.
+    takes_levels: bool,
     session: &'a mut Session,
     pub(super) state: &'a mut CoreState,
     functions: &'a mut Functions,
@@ -32,12 +33,14 @@ pub(super) struct Scene<'a> {
 impl Resolver {
     pub(super) fn scene(&mut self, index: usize) -> Scene<'_> {
         let Resolver { names, inputs, starts, sessions, functions, messages, unformatted, .. } = self;
+        let is_alone = inputs.len() == 1;
         let input = &mut inputs[index];
+        let is_superset = input.restorer.is_some();
         Scene {
             scope: NameScope { names, input: index, starts, session: input.session },
             core: input.core,
             cores: input.cores.len(),
-            is_superset: input.restorer.is_some(),
+            takes_levels: is_superset || !(is_alone || input.programs > 1),
             session: &mut sessions[input.slot()],
             state: input.state(),
             functions,
@@ -46,9 +49,10 @@ impl Resolver {
         }
     }
 
-    /// Appends the events of any timed record.
-    pub(super) fn event(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
-        let input = &mut self.inputs[at.index];
+    /// Appends the loss of the bad frames before an event, if there are any.
+    #[inline]
+    fn emit_gap(&mut self, index: usize, time: Nanos, out: &mut Resolved<'_>) {
+        let input = &mut self.inputs[index];
         if let Some(gap) = input.gap.take() {
             push_gap(gap, time, input.core, out);
             input.states.iter_mut().for_each(|state| state.running = None);
@@ -56,6 +60,12 @@ impl Resolver {
             session.gaps += 1;
             session.ids.forget_functions();
         }
+    }
+
+    /// Appends the events of any timed record.
+    pub(super) fn event(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
+        self.emit_gap(at.index, time, out);
+        let input = &mut self.inputs[at.index];
         if let Record::DroppedEvtCnt { cnt, .. } = *record {
             input.note_timed(0);
             return self.drop_counter(at, cnt, time, out);
@@ -71,7 +81,7 @@ impl Scene<'_> {
     #[inline(always)]
     pub(super) fn event(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
         let chunk = at.chunk.records;
-        let &mut Scene { core, cores, is_superset, .. } = self;
+        let &mut Scene { core, cores, takes_levels, .. } = self;
         let Scene { scope, session, state: on_core, functions, messages, unformatted, .. } = self;
         let ids = &mut session.ids;
         let running = on_core.running;
@@ -194,7 +204,7 @@ impl Scene<'_> {
                 event!(EventKind::SwitchedIn(task))
             }
             Record::TaskToRdyState { task_id, .. } => {
-                if touched == Touched::Prioritised(task_id) || is_inherited_next(at, task_id) {
+                if touched == Touched::Prioritised(task_id) || is_inherited_next(at, task_id, core, cores > 1) {
                     event!(EventKind::Relisted(entity!(ids.task(task_id, scope, entities))))
                 } else {
                     event!(EventKind::Ready { task: entity!(ids.task(task_id, scope, entities)), from_isr: false })
@@ -227,13 +237,16 @@ impl Scene<'_> {
             Record::TaskCreated { task_id, .. } => {
                 on_core.touched = Touched::Created(task_id);
                 // An id that is used again after a deletion is another task.
-                let again = session.deleted.remove(&task_id) && ids.has_task(task_id);
+                let again = session.deleted.get(&task_id).is_some_and(|&deleted| deleted <= time) && ids.has_task(task_id);
+                if again {
+                    session.deleted.remove(&task_id);
+                }
                 let task = if again { ids.new_task(task_id, scope, entities) } else { ids.task(task_id, scope, entities) };
                 event!(EventKind::TaskCreated(entity!(task)))
             }
             Record::TaskDeleted { task_id, .. } => {
                 let task = entity!(ids.task(task_id, scope, entities));
-                session.deleted.insert(task_id);
+                session.deleted.insert(task_id, time);
                 event!(EventKind::TaskDeleted(task))
             }
             Record::CurtaskDelay { ticks, .. } => wait!(WaitReason::Delay, None, ticks),
@@ -266,7 +279,7 @@ impl Scene<'_> {
             Record::QueueSend { queue_id, len_after, .. } | Record::QueueSendFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueSendFromIsr { .. });
                 let object = entity!(ids.queue(queue_id, scope, entities));
-                let report = if is_superset || entities.objects[object.index()].kind.is_taken() {
+                let report = if takes_levels || entities.objects[object.index()].kind.is_taken() {
                     LevelReport { level: Some(len_after), ..LevelReport::default() }
                 } else {
                     session.level(object).sent(len_after, time)
@@ -293,10 +306,10 @@ impl Scene<'_> {
             Record::QueueReceive { queue_id, len_after, .. } | Record::QueueReceiveFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueReceiveFromIsr { .. });
                 let object = entity!(ids.queue(queue_id, scope, entities));
-                let report = if is_superset || entities.objects[object.index()].kind.is_taken() {
+                let report = if takes_levels || entities.objects[object.index()].kind.is_taken() {
                     LevelReport { level: Some(len_after), ..LevelReport::default() }
                 } else {
-                    session.level(object).received(len_after)
+                    session.level(object).received(len_after, time)
                 };
                 push_late(report.two_since, object, time, core, out);
                 for _ in 0..report.repaired {
@@ -607,8 +620,13 @@ impl Resolver {
         if input.restorer.is_none() && input.first_metadata.is_some() {
             input.recording_start = input.recording_start.or(input.late_start);
         }
-        if let Some(ticks) = input.restorer.as_mut().and_then(|restorer| restorer.stop_at(offset)) {
-            input.stop(ticks, out.batch);
+        if let Some(ticks) = input.restorer.as_mut().and_then(|restorer| restorer.stop_at(offset))
+            && let Some(time) = input.stop_time(ticks)
+        {
+            // What was lost before it lies before the end, not after it.
+            let reached = self.inputs[index].state().converted.1;
+            self.emit_gap(index, time.max(reached), out);
+            self.inputs[index].stop(time, out.batch);
         }
     }
 
@@ -637,16 +655,30 @@ impl Resolver {
     }
 }
 
-/// Whether the next record is a priority inheritance of this task.
-fn is_inherited_next(at: RecordPlace<'_>, task: u32) -> bool {
+/// Whether the next event of the core is a priority inheritance of this task.
+fn is_inherited_next(at: RecordPlace<'_>, task: u32, core: CoreId, has_several_cores: bool) -> bool {
     match at.chunk.pending.get(at.pending() + 1) {
-        Some(Record::TaskPriorityInherit { task_id, .. }) => *task_id == task,
-        Some(Record::DroppedEvtCnt { .. }) => {
-            let mut following = super::records_after(at).filter(|record| !matches!(record, Record::DroppedEvtCnt { .. }));
-            matches!(following.next(), Some(Record::TaskPriorityInherit { task_id, .. }) if *task_id == task)
-        }
+        Some(Record::TaskPriorityInherit { task_id, .. }) if !has_several_cores => *task_id == task,
+        Some(Record::DroppedEvtCnt { .. } | Record::Sync { .. }) => is_inherited_soon(at, task, core),
+        _ if has_several_cores => is_inherited_soon(at, task, core),
         _ => false,
     }
+}
+
+/// The same, where drop counters, syncs or events of other cores may come between.
+fn is_inherited_soon(at: RecordPlace<'_>, task: u32, core: CoreId) -> bool {
+    let mut is_other = false;
+    for (_, stored) in at.after() {
+        match &stored.record {
+            Record::CoreId { core_id, .. } => is_other = *core_id != u32::from(core.0),
+            Record::DroppedEvtCnt { .. } | Record::Sync { .. } => {}
+            _ if is_other || stored.core != at.stored.core => {}
+            Record::TaskPriorityInherit { task_id, .. } => return *task_id == task,
+            record if record.ts().is_some() => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn stream_kind(kind: StreamKind) -> ObjectKind {

@@ -254,15 +254,18 @@ impl InputState {
         if self.restorer.is_none() { bytes } else { &[] }
     }
 
-    /// The recording stops: what runs on its cores runs until then.
+    /// The time at which the recording stops. `None`: it is not believed.
     #[cold]
-    pub fn stop(&mut self, ticks: u64, batch: &mut EventBatch) {
-        let Some(time) = self.axis.nanos(ticks).map(|time| time.max(self.start_ns)) else { return };
+    pub fn stop_time(&self, ticks: u64) -> Option<Nanos> {
+        let time = self.axis.nanos(ticks)?.max(self.start_ns);
         let lived = self.last_ns.0.saturating_sub(self.start_ns.0);
         // Nothing follows that would contradict a damaged time.
-        if time.0.saturating_sub(self.last_ns.0) > LONGEST_END_NS.max(lived.saturating_mul(64)) {
-            return;
-        }
+        (time.0.saturating_sub(self.last_ns.0) <= LONGEST_END_NS.max(lived.saturating_mul(64))).then_some(time)
+    }
+
+    /// The recording stops: what runs on its cores runs until then.
+    #[cold]
+    pub fn stop(&mut self, time: Nanos, batch: &mut EventBatch) {
         let is_snapshot = self.restorer.as_ref().is_some_and(Restorer::is_snapshot);
         let (own, cores) = (self.core, std::mem::take(&mut self.cores));
         for &core in cores.iter().filter(|&&core| !is_snapshot || core == own) {

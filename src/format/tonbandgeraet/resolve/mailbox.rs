@@ -3,6 +3,9 @@
 //! Targets report `xQueueOverwrite` as an ordinary send of "level before + 1", so a mailbox (a queue of one item) that is
 //! overwritten appears to have two items. The next operation on the queue decides: if there were two items, a receive leaves one and a
 //! send makes three; after an overwrite, a receive leaves 0 and a send makes "two" again. Until then the level is withheld.
+//!
+//! That needs operations in their order. Files of several cores, and pieces of several cores in one file, do not have them in order: there
+//! the reported level is used.
 
 use crate::model::Nanos;
 
@@ -21,6 +24,10 @@ pub struct QueueLevel {
     gaps: u32,
     /// The evidence for a queue of several items (above 0) or of one item (below 0), within [`SURE`].
     evidence: i8,
+    /// The time of the last operation.
+    reached: Nanos,
+    /// An operation was earlier than the one before it: the operations are of several cores and not in order.
+    is_unordered: bool,
 }
 
 /// The result of an operation.
@@ -39,6 +46,9 @@ pub struct LevelReport {
 impl QueueLevel {
     /// Handles a reported send.
     pub fn sent(&mut self, level: u32, time: Nanos) -> LevelReport {
+        if self.is_late(time) {
+            return LevelReport { level: Some(level), two_since: self.settle(), ..LevelReport::default() };
+        }
         if level == 2 && self.evidence <= -SURE {
             self.last = Some(1);
             return LevelReport { level: Some(1), is_overwrite: true, repaired: 1, ..LevelReport::default() };
@@ -61,7 +71,10 @@ impl QueueLevel {
     }
 
     /// Handles a reported receive.
-    pub fn received(&mut self, level: u32) -> LevelReport {
+    pub fn received(&mut self, level: u32, time: Nanos) -> LevelReport {
+        if self.is_late(time) {
+            return LevelReport { level: Some(level), two_since: self.settle(), ..LevelReport::default() };
+        }
         let before = self.last.replace(level);
         let mut report = LevelReport { level: Some(level), ..LevelReport::default() };
         match level {
@@ -106,6 +119,14 @@ impl QueueLevel {
         }
     }
 
+    /// Whether nothing can be concluded from the order of operations.
+    #[inline]
+    fn is_late(&mut self, time: Nanos) -> bool {
+        self.is_unordered |= time < self.reached;
+        self.reached = time;
+        self.is_unordered
+    }
+
     fn add_evidence_for_several(&mut self) {
         self.evidence = (self.evidence + 1).min(SURE);
     }
@@ -126,10 +147,10 @@ mod tests {
     #[test]
     fn a_mailbox_is_recognised_by_the_receive_after_an_overwrite() {
         let mut queue = QueueLevel::default();
-        for _ in 0..2 {
-            assert_eq!(queue.sent(1, Nanos(1)).level, Some(1));
-            assert_eq!(queue.sent(2, Nanos(2)), LevelReport::default());
-            assert_eq!(queue.received(0), LevelReport { level: Some(0), repaired: 1, ..LevelReport::default() });
+        for time in 1..3 {
+            assert_eq!(queue.sent(1, Nanos(time)).level, Some(1));
+            assert_eq!(queue.sent(2, Nanos(time)), LevelReport::default());
+            assert_eq!(queue.received(0, queue.reached), LevelReport { level: Some(0), repaired: 1, ..LevelReport::default() });
         }
         assert_eq!(queue.sent(1, Nanos(3)).level, Some(1));
         let again = queue.sent(2, Nanos(4));
@@ -142,16 +163,16 @@ mod tests {
         let mut queue = QueueLevel::default();
         queue.sent(1, Nanos(1));
         queue.sent(2, Nanos(2));
-        assert_eq!(queue.received(0).repaired, 1);
+        assert_eq!(queue.received(0, queue.reached).repaired, 1);
         queue.sent(1, Nanos(3));
         queue.sent(2, Nanos(4));
-        assert_eq!(queue.received(1).two_since, Some(Nanos(4)));
+        assert_eq!(queue.received(1, queue.reached).two_since, Some(Nanos(4)));
         // A mailbox, "6" instead of "2".
         let mut queue = QueueLevel::default();
         for report in [2, 2, 2, 6, 2] {
             queue.sent(1, Nanos(1));
-            queue.sent(report, Nanos(2));
-            queue.received(0);
+            queue.sent(report, Nanos(1));
+            queue.received(0, queue.reached);
         }
         queue.sent(1, Nanos(3));
         assert_eq!(queue.sent(2, Nanos(4)).level, Some(1));
@@ -172,16 +193,16 @@ mod tests {
         queue.sent(1, Nanos(1));
         queue.sent(2, Nanos(2));
         assert_eq!(queue.sent(3, Nanos(3)), LevelReport { level: Some(3), two_since: Some(Nanos(2)), ..LevelReport::default() });
-        queue.received(2);
-        queue.received(1);
+        queue.received(2, queue.reached);
+        queue.received(1, queue.reached);
         assert_eq!(queue.sent(2, Nanos(4)).level, Some(2));
 
         let mut queue = QueueLevel::default();
-        for _ in 0..2 {
-            queue.sent(1, Nanos(1));
-            assert_eq!(queue.sent(2, Nanos(2)).level, None);
-            assert_eq!(queue.received(1).two_since, Some(Nanos(2)));
-            queue.received(0);
+        for time in 1..3 {
+            queue.sent(1, Nanos(time));
+            assert_eq!(queue.sent(2, Nanos(time)).level, None);
+            assert_eq!(queue.received(1, queue.reached).two_since, Some(Nanos(time)));
+            queue.received(0, queue.reached);
         }
         queue.sent(1, Nanos(3));
         assert_eq!(queue.sent(2, Nanos(4)).level, Some(2));
@@ -194,10 +215,13 @@ mod tests {
         queue.sent(2, Nanos(2));
         queue.cross(1);
         // The receive that left one is lost.
-        assert_eq!(queue.received(0), LevelReport { level: Some(0), two_since: Some(Nanos(2)), ..LevelReport::default() });
+        assert_eq!(
+            queue.received(0, queue.reached),
+            LevelReport { level: Some(0), two_since: Some(Nanos(2)), ..LevelReport::default() }
+        );
         queue.sent(1, Nanos(3));
         queue.sent(2, Nanos(4));
-        assert_eq!(queue.received(1).two_since, Some(Nanos(4)));
+        assert_eq!(queue.received(1, queue.reached).two_since, Some(Nanos(4)));
     }
 
     #[test]
@@ -205,9 +229,9 @@ mod tests {
         let mut mailbox = QueueLevel::default();
         mailbox.sent(1, Nanos(1));
         mailbox.sent(2, Nanos(2));
-        mailbox.received(0);
+        mailbox.received(0, mailbox.reached);
         assert_eq!(mailbox.sent(3, Nanos(3)).level, Some(3));
-        assert_eq!(mailbox.received(2).level, Some(2));
+        assert_eq!(mailbox.received(2, mailbox.reached).level, Some(2));
         assert_eq!(mailbox.sent(2, Nanos(4)).level, Some(2));
     }
 
@@ -219,7 +243,20 @@ mod tests {
         mailbox.known(0);
         mailbox.sent(1, Nanos(3));
         mailbox.sent(2, Nanos(4));
-        assert_eq!(mailbox.received(0).repaired, 1);
+        assert_eq!(mailbox.received(0, mailbox.reached).repaired, 1);
+    }
+
+    #[test]
+    fn operations_out_of_order_decide_nothing() {
+        // Of a queue of several items: a piece of one core, then one of another core.
+        let mut queue = QueueLevel::default();
+        queue.sent(1, Nanos(10));
+        assert_eq!(queue.received(1, Nanos(4)).level, Some(1));
+        for time in 11..20 {
+            assert_eq!(queue.sent(1, Nanos(time)).level, Some(1));
+            assert_eq!(queue.sent(2, Nanos(time)).level, Some(2));
+            assert_eq!(queue.received(0, Nanos(time)), LevelReport { level: Some(0), ..LevelReport::default() });
+        }
     }
 
     #[test]

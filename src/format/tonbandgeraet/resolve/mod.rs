@@ -75,8 +75,8 @@ struct Session {
     levels: Vec<QueueLevel>,
     /// The number of gaps so far.
     gaps: u32,
-    /// Tasks that were deleted: another task may get the same id.
-    deleted: rustc_hash::FxHashSet<u32>,
+    /// Tasks that were deleted, and when: another task may get the same id. The files of other cores may be ahead.
+    deleted: rustc_hash::FxHashMap<u32, Nanos>,
 }
 
 impl Session {
