@@ -55,7 +55,7 @@ pub struct SampledCode {
 /// More functions are not open on one track.
 const OPEN_LIMIT: usize = 1 << 12;
 
-/// The functions that are open on a track, outermost first, by what tells them apart.
+/// The functions that are open on a track, outermost first, by a number of each.
 #[derive(Clone, Debug, Default)]
 pub struct OpenFunctions(Vec<u64>);
 

@@ -156,7 +156,7 @@ impl Scheduling {
     }
 
     /// Undecided: its core takes another task instead, or on a single core another task runs. These are the priorities of both. With fixed priorities,
-    /// a task of lower priority, or the idle task, runs only when none of higher priority is ready. What runs on other cores says nothing, because
+    /// a task of lower priority, or the idle task, runs only when none of higher priority is ready. Other cores say nothing, because
     /// tasks may be bound to cores.
     pub fn note_running(&mut self, own: Option<u32>, running: Option<u32>, is_idle: bool) {
         self.is_outrun |= is_idle || running.zip(own).is_some_and(|(running, own)| running < own);
