@@ -77,6 +77,7 @@ fn lanes_hang_in_a_tree_of_groups() {
     scene.entities.sessions.push(Session {
         name: Some("QP/C 8.1".into()),
         details: vec![("build".into(), "today".into()), ("clock".into(), "1 MHz".into())],
+        ..Session::default()
     });
     let outer = scene.group("active objects", None, false);
     let inner = scene.group("philo", Some(outer), false);

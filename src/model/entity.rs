@@ -259,6 +259,35 @@ pub struct Session {
     pub name: Option<Arc<str>>,
     /// Facts about it, by name: version, clock, build.
     pub details: Vec<(Arc<str>, Arc<str>)>,
+    /// The order of its tasks' priorities.
+    pub priorities: PriorityOrder,
+}
+
+/// Which numbers are high priorities. It depends on the operating system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PriorityOrder {
+    /// Large ones: FreeRTOS, embOS.
+    #[default]
+    Ascending,
+    /// Small ones, perhaps negative: ThreadX, Zephyr.
+    Descending,
+    /// It is not known. Tasks are listed as if it were ascending.
+    Unknown,
+}
+
+impl PriorityOrder {
+    /// A number that is the larger the higher the priority is.
+    #[must_use]
+    pub fn urgency(self, priority: u32) -> i64 {
+        let number = i64::from(priority.cast_signed());
+        if self == PriorityOrder::Descending { -number } else { number }
+    }
+
+    /// Whether one priority is known to be lower than another.
+    #[must_use]
+    pub fn is_lower(self, one: Option<u32>, other: Option<u32>) -> bool {
+        self != PriorityOrder::Unknown && one.zip(other).is_some_and(|(one, other)| self.urgency(one) < self.urgency(other))
+    }
 }
 
 /// The content of a lane.
@@ -344,6 +373,14 @@ pub struct Entities {
 }
 
 impl Entities {
+    /// The order of priorities in a task's session.
+    #[inline]
+    #[must_use]
+    pub fn priority_order(&self, task: TaskId) -> PriorityOrder {
+        let session = self.tasks.get(task.index()).and_then(|task| self.sessions.get(task.session as usize));
+        session.map_or(PriorityOrder::default(), |session| session.priorities)
+    }
+
     /// Limit of entities of one kind in a capture. A healthy firmware has hundreds. A damaged or hostile capture can name a new
     /// one in every frame, and must not exhaust the memory.
     pub const LIMIT_PER_KIND: usize = 1 << 16;

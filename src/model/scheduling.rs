@@ -6,7 +6,7 @@
 //! unknown until it runs again. If the continuation of an undecided task was not seen, the tasks that ran instead of it are the evidence
 //! ([`Scheduling::presumed`]).
 
-use super::{CoreId, ReportedState, Task, TaskKind, Wait, WaitReason};
+use super::{CoreId, PriorityOrder, ReportedState, Task, TaskKind, Wait, WaitReason};
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,8 +158,8 @@ impl Scheduling {
     /// Undecided: its core takes another task instead, or on a single core another task runs. These are the priorities of both. With fixed priorities,
     /// a task of lower priority, or the idle task, runs only when none of higher priority is ready. Other cores say nothing, because
     /// tasks may be bound to cores.
-    pub fn note_running(&mut self, own: Option<u32>, running: Option<u32>, is_idle: bool) {
-        self.is_outrun |= is_idle || running.zip(own).is_some_and(|(running, own)| running < own);
+    pub fn note_running(&mut self, own: Option<u32>, running: Option<u32>, is_idle: bool, order: PriorityOrder) {
+        self.is_outrun |= is_idle || order.is_lower(running, own);
     }
 
     /// Undecided until here, and its continuation was not seen: the state that it has had by the evidence. With a single core, only tasks that may
@@ -182,5 +182,27 @@ impl Scheduling {
     pub fn forget(&mut self) -> TaskStatus {
         self.leaving = None;
         std::mem::take(&mut self.status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_priorities_decides_who_waited() {
+        let presumed = |order, running, has_one_core| {
+            let mut left = Scheduling { status: TaskStatus::Undecided, ..Scheduling::default() };
+            left.note_running(Some(4), running, false, order);
+            left.presumed(has_one_core)
+        };
+        use PriorityOrder::{Ascending, Descending, Unknown};
+        use TaskStatus::{Ready, Waiting};
+        assert_eq!([3, 4, 8].map(|running| presumed(Ascending, Some(running), true)), [Waiting, Ready, Ready]);
+        assert_eq!([3, 4, 8].map(|running| presumed(Descending, Some(running), true)), [Ready, Ready, Waiting]);
+        // A cooperative thread of Zephyr.
+        assert_eq!(presumed(Descending, Some((-1i32).cast_unsigned()), true), Ready);
+        assert_eq!(presumed(Unknown, Some(3), true), Ready);
+        assert_eq!(presumed(Ascending, None, false), TaskStatus::Unknown);
     }
 }

@@ -103,7 +103,8 @@ impl Statistics {
         let status;
         (status, state.wait) = state.scheduling.leave(entity);
         if status == TaskStatus::Undecided {
-            state.scheduling.note_running(state.priority, next_priority, is_idle(next, entities));
+            let order = entities.priority_order(next);
+            state.scheduling.note_running(state.priority, next_priority, is_idle(next, entities), order);
             if self.cores.len() <= 1 {
                 self.undecided.push(task);
             }
@@ -112,12 +113,12 @@ impl Statistics {
 
     /// On the only core, a task runs while others are undecided.
     fn note_running(&mut self, running: TaskId, entities: &Entities) {
-        let is_idle = is_idle(running, entities);
+        let (is_idle, order) = (is_idle(running, entities), entities.priority_order(running));
         let priority = self.tasks[running.index()].priority;
         let tasks = &mut self.tasks;
         self.undecided.retain(|task| {
             let state = &mut tasks[task.index()];
-            state.scheduling.note_running(state.priority, priority, is_idle);
+            state.scheduling.note_running(state.priority, priority, is_idle, order);
             state.scheduling.status() == TaskStatus::Undecided
         });
     }

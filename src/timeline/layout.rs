@@ -275,7 +275,9 @@ impl Timeline {
             (0..self.tasks.len()).filter(|&task| self.tasks[task].drawn.is_some_and(|drawn| !drawn.idle)).collect();
         order.sort_by_key(|&task| {
             let entity = &entities.tasks[task];
-            (entity.session, std::cmp::Reverse(self.tasks[task].top_priority), entity.number, task)
+            let order = entities.sessions.get(entity.session as usize).map(|session| session.priorities).unwrap_or_default();
+            let urgency = self.tasks[task].top_priority.map(|priority| order.urgency(priority));
+            (entity.session, std::cmp::Reverse(urgency), entity.number, task)
         });
         let first_rank = self.session.saturating_add(1);
         let mut tracks = Vec::with_capacity(order.len() * 2 + 2);

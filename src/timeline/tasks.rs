@@ -194,9 +194,10 @@ impl Timeline {
     fn note_running(&mut self, running: TaskId, at: &At<'_>) {
         let is_idle = at.entities.tasks[running.index()].kind == TaskKind::Idle;
         let priority = self.tasks[running.index()].priority;
+        let order = at.entities.priority_order(running);
         for task in &self.undecided {
             let state = &mut self.tasks[task.index()];
-            state.scheduling.note_running(state.priority, priority, is_idle);
+            state.scheduling.note_running(state.priority, priority, is_idle, order);
         }
     }
 
@@ -206,7 +207,7 @@ impl Timeline {
         let is_idle = at.entities.tasks[next.index()].kind == TaskKind::Idle;
         let priority = self.tasks[next.index()].priority;
         let state = &mut self.tasks[task.index()];
-        state.scheduling.note_running(state.priority, priority, is_idle);
+        state.scheduling.note_running(state.priority, priority, is_idle, at.entities.priority_order(next));
     }
 
     /// Decides why an undecided task left its core. No effect on other tasks.
@@ -469,7 +470,9 @@ impl Timeline {
         let before = state.priority.replace(priority);
         match change {
             PriorityChange::Set | PriorityChange::Base => {
-                state.top_priority = Some(state.top_priority.map_or(priority, |top| top.max(priority)));
+                let order = at.entities.priority_order(task);
+                let is_top = state.top_priority.is_none_or(|top| order.urgency(priority) > order.urgency(top));
+                state.top_priority = if is_top { Some(priority) } else { state.top_priority };
             }
             // It may be inherited, but no better value is known.
             PriorityChange::Reported => _ = state.top_priority.get_or_insert(priority),

@@ -154,6 +154,7 @@ impl InputState {
                 detail("processor clock", format!("{} Hz", metadata.mcu_clock_hz)),
                 detail("profiling timer", format!("{} Hz", metadata.timer_hz)),
             ],
+            ..Session::default()
         };
         let index = self.session as usize;
         if entities.sessions.len() <= index {

@@ -374,7 +374,7 @@ pub fn session_of(from: &QsSession) -> Session {
         Source::Default => " (version assumed)",
         _ => "",
     };
-    Session { name: Some(format!("{product} {version}{mark}").into()), details }
+    Session { name: Some(format!("{product} {version}{mark}").into()), details, ..Session::default() }
 }
 
 /// Appends an event.

@@ -12,8 +12,8 @@ use super::super::packet::Reading;
 use super::super::scan::{HEAP_EVENT, HEAP_MODULE, Init, Named, Setup};
 use super::names::Names;
 use crate::model::{
-    CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, RecentMap, Session,
-    Task, TaskId, TaskKind,
+    CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, PriorityOrder,
+    RecentMap, Session, Task, TaskId, TaskKind,
 };
 use crate::symbols::exception_name;
 
@@ -287,7 +287,14 @@ impl Shared {
         let keys = [("N", "application"), ("D", "device"), ("C", "core"), ("O", "operating system")];
         let details = keys.iter().filter_map(|(key, name)| Some((Arc::from(*name), Arc::from(self.system.get(*key)?.as_str()))));
         let name = self.system.get("O").map(|os| Arc::from(os.as_str()));
-        let described = Session { name, details: details.collect() };
+        let system = self.system.get("O").map(|os| os.to_ascii_lowercase()).unwrap_or_default();
+        let is_one_of = |names: &[&str]| names.iter().any(|name| system.contains(name));
+        let priorities = match () {
+            () if is_one_of(&["freertos", "embos", "nuttx"]) => PriorityOrder::Ascending,
+            () if is_one_of(&["zephyr", "threadx", "rt-thread", "c/os"]) => PriorityOrder::Descending,
+            () => PriorityOrder::Unknown,
+        };
+        let described = Session { name, details: details.collect(), priorities };
         let index = session as usize;
         if entities.sessions.len() <= index {
             entities.sessions.resize(index + 1, Session::default());

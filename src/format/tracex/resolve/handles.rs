@@ -10,7 +10,7 @@ use super::super::names::Names;
 use super::super::scan::Registered;
 use crate::model::{
     Arg, ArgValue, Args, CoreId, Entities, EventBatch, Isr, IsrId, Label, Lane, LaneId, LaneKind, LaneOwner, NameId, Object,
-    ObjectId, ObjectKind, RecentMap, Task, TaskId, TaskKind,
+    ObjectId, ObjectKind, PriorityOrder, RecentMap, Session, Task, TaskId, TaskKind,
 };
 
 /// An option to wait without limit.
@@ -192,6 +192,9 @@ impl Handles {
 
     /// A new life of the thread at an address.
     pub fn add_task(&mut self, pointer: u32, entities: &mut Entities) -> Option<TaskId> {
+        if entities.sessions.is_empty() {
+            entities.sessions.push(Session { priorities: PriorityOrder::Descending, ..Session::default() });
+        }
         let name = self.name(pointer);
         let is_timer = name.as_deref() == Some("System Timer Thread");
         let kind = if is_timer { TaskKind::TimerService } else { TaskKind::Normal };
