@@ -108,11 +108,13 @@ impl Timeline {
             let switch = Switch { time_ns: at.time_ns, not_before_ns, prev_state, next_tid, next_prio, next_comm };
             self.core(at.core).rows.switch(switch)
         };
-        if let Some(previous) = previous {
-            self.tasks[previous.index()].left_row = Some((at.core, drawn_ns));
-        }
         if let Some(previous) = row_owner {
             self.tasks[previous.index()].row = Some((at.core, number));
+        }
+        if self.settings.cores > 1
+            && let Some(previous) = previous
+        {
+            self.tasks[previous.index()].left_row = Some((at.core, drawn_ns));
             self.note_successor(previous, task, at);
         }
         self.enter(task, at);

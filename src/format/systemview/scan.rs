@@ -402,14 +402,17 @@ impl ScanFacts {
                 }
                 _ => {}
             },
-            id::FIRST_OF_MODULES.. => {
-                self.module_events.note(packet.id, fields);
-                // The heap tracer of ESP-IDF is the first module.
-                if packet.id == id::FIRST_OF_MODULES {
-                    self.allocated(&mut fields);
-                }
-            }
+            id::FIRST_OF_MODULES.. => self.module_event(packet.id, fields),
             _ => {}
+        }
+    }
+
+    #[inline(never)]
+    fn module_event(&mut self, event: u16, mut fields: Fields<'_>) {
+        self.module_events.note(event, fields);
+        // The heap tracer of ESP-IDF is the first module.
+        if event == id::FIRST_OF_MODULES {
+            self.allocated(&mut fields);
         }
     }
 

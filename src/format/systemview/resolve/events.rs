@@ -434,6 +434,7 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     /// A function of the code that runs begins or ends.
+    #[inline(never)]
     fn function(&mut self, is_begin: bool) {
         let (function, call) = (self.payload.number(), self.payload.number());
         let (core, session, task) = self.running_code();
