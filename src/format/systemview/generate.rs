@@ -23,6 +23,8 @@ const TASKS: [(u32, &str, u32); 4] = [(0x100, "control", 5), (0x200, "sensor", 4
 const QUEUE: u32 = 0x40;
 const TIMER: u32 = 0x50;
 const HEAP: u32 = 0x60;
+/// A variable on a stack.
+const STACK: u32 = 0x0C00_0F94;
 
 /// Options of a generated capture.
 #[derive(Clone, Copy, Debug)]
@@ -283,7 +285,7 @@ impl Core {
             target.put(core, id::ISR_ENTER, &numbers(&[54]));
             let give = target.function(96, 54);
             // SEGGER's port sends two of the arguments, Espressif's all.
-            let arguments: &[u32] = if target.options.has_two_cores { &[QUEUE, 0x90, 0x94, 0] } else { &[QUEUE, 0x94] };
+            let arguments: &[u32] = if target.options.has_two_cores { &[QUEUE, 0x90, 1, 0] } else { &[QUEUE, STACK] };
             target.put(core, give, &numbers(arguments));
             target.put(core, id::ISR_EXIT, &[]);
         }
