@@ -227,8 +227,9 @@ fn files_of_a_time() {
     let mut stdin = recorder.stdin();
     let mut sent = Vec::new();
     for number in 0..4 {
-        // Until a later byte begins another file.
-        while !desk.path(format!("run.00{number}.bin.part")).exists() {
+        // Until a later byte begins another file. It may have been ended already.
+        let files = ["bin.part", "bin"].map(|end| desk.path(format!("run.00{number}.{end}")));
+        while !files.iter().any(|file| file.exists()) {
             let byte = sent.len() as u8;
             stdin.write_all(&[byte]).unwrap();
             sent.push(byte);
