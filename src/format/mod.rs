@@ -15,6 +15,7 @@ pub mod itm;
 #[doc(hidden)]
 pub mod miniprofiler;
 mod options;
+pub mod program;
 #[doc(hidden)]
 pub mod qs;
 mod stages;

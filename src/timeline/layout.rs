@@ -275,7 +275,7 @@ impl Timeline {
             (0..self.tasks.len()).filter(|&task| self.tasks[task].drawn.is_some_and(|drawn| !drawn.idle)).collect();
         order.sort_by_key(|&task| {
             let entity = &entities.tasks[task];
-            let order = entities.sessions.get(entity.session as usize).map(|session| session.priorities).unwrap_or_default();
+            let order = entities.priority_order(TaskId(task as u32));
             let urgency = self.tasks[task].top_priority.map(|priority| order.urgency(priority));
             (entity.session, std::cmp::Reverse(urgency), entity.number, task)
         });

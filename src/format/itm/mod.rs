@@ -18,6 +18,7 @@ mod texts;
 
 use std::sync::Arc;
 
+use super::program::{ELF, ElfFile};
 use super::{ErasedRecording, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Probe, erase};
 use crate::model::{Rate, whole_number};
 use crate::symbols::Symbols;
@@ -28,12 +29,7 @@ use scan::Scanner;
 pub struct Itm;
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "elf",
-        kind: OptionKind::File("FILE"),
-        repeatable: false,
-        help: "The program that ran on the target: names of functions, files and lines",
-    },
+    ELF,
     OptionSpec {
         name: "itm-port",
         kind: OptionKind::Text("N=KIND[:NAME]"),
@@ -108,14 +104,6 @@ struct InputOptions {
 
 impl InputOptions {
     fn read(options: &FormatOptions) -> Result<InputOptions, OptionError> {
-        let symbols = match options.files("elf").last() {
-            None => None,
-            Some((path, bytes)) => Some(Arc::new(Symbols::parse(bytes, Some(32)).map_err(|error| OptionError {
-                option: "elf",
-                found: format!("`{path}` is {error}"),
-                expected: error.expected().into(),
-            })?)),
-        };
         let refused = |option, text: &str, expected: &str| OptionError {
             option,
             found: format!("{text:?} is not understood"),
@@ -137,7 +125,7 @@ impl InputOptions {
         Ok(InputOptions {
             clock: options.clock,
             core: options.core,
-            symbols,
+            symbols: ElfFile::read(options, Some(32))?.map(|elf| elf.symbols),
             ports: ports.collect::<Result<_, _>>()?,
             sample_period: sample_period.transpose()?,
             source: source.transpose()?,

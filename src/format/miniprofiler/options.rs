@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use regex_lite::Regex;
 
+use crate::format::program::{ELF, ElfFile, REQUIRE_MATCH, is_match_required, refusal};
 use crate::format::{Detail, FormatOptions, OptionError, OptionKind, OptionSpec};
 use crate::model::{Rate, Source};
 use crate::symbols::{BuildIdVerdict, Symbols};
@@ -12,18 +13,8 @@ use super::record::{Metadata, TIMER_HZ};
 
 /// The options of the format.
 pub const SPECS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "elf",
-        kind: OptionKind::File("FILE"),
-        repeatable: false,
-        help: "The program that ran on the target: names of functions, files and lines",
-    },
-    OptionSpec {
-        name: "require-elf-match",
-        kind: OptionKind::Flag,
-        repeatable: false,
-        help: "Refuse a program whose checksum is not the one in the capture",
-    },
+    ELF,
+    REQUIRE_MATCH,
     OptionSpec {
         name: "time-unit",
         kind: OptionKind::Text("UNIT"),
@@ -87,26 +78,8 @@ impl MiniProfilerOptions {
     /// # Errors
     /// When a value is invalid.
     pub fn new(options: &FormatOptions) -> Result<MiniProfilerOptions, OptionError> {
-        let symbols = match options.files("elf").last() {
-            Some((path, bytes)) => {
-                let symbols = Symbols::parse(bytes, Some(32)).map_err(|error| OptionError {
-                    option: "elf",
-                    found: format!("`{path}` is {error}"),
-                    expected: error.expected().into(),
-                })?;
-                Some((path.to_owned(), Arc::new(symbols)))
-            }
-            None => None,
-        };
-        let requires_match = options.flag("require-elf-match");
-        if requires_match && symbols.is_none() {
-            // The user relies on this check.
-            return Err(OptionError {
-                option: "require-elf-match",
-                found: "no program is given".into(),
-                expected: "name it with --elf FILE".into(),
-            });
-        }
+        let symbols = ElfFile::read(options, Some(32))?.map(|elf| (elf.path, elf.symbols));
+        let requires_match = is_match_required(options, symbols.is_some())?;
         Ok(MiniProfilerOptions {
             clock: options.clock,
             time_unit: options.text("time-unit").map(time_unit).transpose()?,
@@ -175,11 +148,7 @@ impl MiniProfilerOptions {
             }
         };
         details.push(Detail { name: "program", value, source: path.clone() });
-        differs.filter(|_| self.requires_match).map(|reason| {
-            format!(
-                "{path} is not known to be the program that ran: {reason}; give the right file, or leave out --require-elf-match"
-            )
-        })
+        differs.filter(|_| self.requires_match).map(|reason| refusal(path, &reason))
     }
 
     /// The function with an address.

@@ -46,8 +46,9 @@ mod settings;
 pub mod stp;
 mod text;
 
+use super::program::ELF;
 use super::{ErasedRecording, Format, FormatOptions, OptionError, OptionSpec, Probe};
-use settings::{COLLATERAL, ELF, MESSAGE_HZ, SHORT, SHORT_GUID};
+use settings::{COLLATERAL, MESSAGE_HZ, SHORT, SHORT_GUID};
 
 /// SyS-T in lines of text.
 pub struct SystText;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::collateral::Collateral;
 use super::decode::Decoder;
 use super::scan::Builds;
+use crate::format::program::ElfFile;
 use crate::format::{FormatOptions, OptionError, OptionKind, OptionSpec};
 use crate::model::{FrequencyError, Rate};
 use crate::symbols::Symbols;
@@ -17,10 +18,6 @@ pub const fn option(name: &'static str, kind: OptionKind, help: &'static str) ->
 /// `--collateral`.
 pub const COLLATERAL: OptionSpec =
     OptionSpec { repeatable: true, ..option("collateral", OptionKind::File("FILE"), "The SyS-T collateral XML of the firmware") };
-
-/// `--elf`. Other formats have it, too, with the same help.
-pub const ELF: OptionSpec =
-    option("elf", OptionKind::File("FILE"), "The program that ran on the target: names of functions, files and lines");
 
 /// `--syst-clock-hz`.
 pub const MESSAGE_HZ: OptionSpec = option("syst-clock-hz", OptionKind::Text("N[/D]"), "The frequency of the SyS-T message clock");
@@ -71,18 +68,11 @@ impl Settings {
                 expected: "one like 494E5443-8A9C-4014-A65A-2F36A36D96E4 is expected".into(),
             })?);
         }
-        let symbols = options.files(ELF.name).last().map(|(path, bytes)| {
-            Symbols::parse(bytes, None).map(|symbols| (path.to_owned(), Arc::new(symbols))).map_err(|error| OptionError {
-                option: ELF.name,
-                found: format!("`{path}` is {error}"),
-                expected: error.expected().into(),
-            })
-        });
         Ok(Settings {
             collateral: Arc::new(collateral),
             message_rate: parse_rate(options, &MESSAGE_HZ)?,
             short_as_counter: options.flag(SHORT.name),
-            symbols: symbols.transpose()?,
+            symbols: ElfFile::read(options, None)?.map(|elf| (elf.path, elf.symbols)),
         })
     }
 

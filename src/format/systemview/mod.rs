@@ -22,19 +22,19 @@ mod scan;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::program::{ELF, ElfFile, REQUIRE_MATCH, is_match_required};
 use super::{
     ErasedRecording, Format, FormatOptions, MemoryMark, MemoryRecording, OptionError, OptionKind, OptionSpec, Probe, erase,
 };
 use crate::model::Rate;
-use program::Program;
 use scan::Scanner;
 
 /// The format's entry in the registry.
 pub struct SystemView;
 
 const OPTIONS: &[OptionSpec] = &[
-    program::ELF,
-    program::REQUIRE_MATCH,
+    ELF,
+    REQUIRE_MATCH,
     OptionSpec {
         name: "systemview-desc",
         kind: OptionKind::File("FILE"),
@@ -97,7 +97,7 @@ impl Format for SystemView {
 struct InputOptions {
     clock: Option<Rate>,
     core: Option<u16>,
-    program: Option<Program>,
+    program: Option<ElfFile>,
     is_match_required: bool,
     /// Names and contents of files with descriptions.
     descriptions: Vec<(String, Arc<str>)>,
@@ -105,7 +105,8 @@ struct InputOptions {
 
 impl InputOptions {
     fn read(options: &FormatOptions) -> Result<InputOptions, OptionError> {
-        let program = Program::read(options)?;
+        let program = ElfFile::read(options, Some(32))?;
+        let is_match_required = is_match_required(options, program.is_some())?;
         let mut described = Vec::new();
         for (path, bytes) in options.files("systemview-desc") {
             let text = String::from_utf8_lossy(bytes);
@@ -117,12 +118,6 @@ impl InputOptions {
             }
             described.push((path.to_owned(), Arc::from(&*text)));
         }
-        Ok(InputOptions {
-            clock: options.clock,
-            core: options.core,
-            program,
-            is_match_required: options.flag(program::REQUIRE_MATCH.name),
-            descriptions: described,
-        })
+        Ok(InputOptions { clock: options.clock, core: options.core, program, is_match_required, descriptions: described })
     }
 }

@@ -26,23 +26,14 @@ pub mod sync_frame;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
+use super::program::{ELF, ElfFile};
 use super::{
     CORES_SEPARATE, ErasedRecording, Format, FormatOptions, MemoryMark, MemoryRecording, OptionError, OptionKind, OptionSpec,
     Probe, erase,
 };
-use crate::symbols::{Symbols, sections_named};
+use crate::symbols::sections_named;
 use resolve::Program;
 use scan::Scanner;
-
-/// The program that ran, for the names of traced functions.
-const ELF: OptionSpec = OptionSpec {
-    name: "elf",
-    kind: OptionKind::File("FILE"),
-    repeatable: false,
-    help: "The program that ran on the target: names of functions, files and lines",
-};
 
 /// Several cores without a common kernel.
 const SEPARATE: OptionSpec = OptionSpec {
@@ -81,16 +72,8 @@ impl Format for Tonbandgeraet {
     }
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
-        let program = inputs.iter().find_map(|options| options.files("elf").last());
-        let messages = program.map_or_else(Vec::new, |(_, bytes)| sections_named(bytes, ".tband_log"));
-        let parse = |(path, bytes): (&str, &Arc<[u8]>)| {
-            Symbols::parse(bytes, None).map(Arc::new).map_err(|error| OptionError {
-                option: "elf",
-                found: format!("`{path}` is {error}"),
-                expected: error.expected().into(),
-            })
-        };
-        let program = program.map(parse).transpose()?.map(|symbols| Program { symbols, messages });
+        let program = inputs.iter().find_map(|options| ElfFile::read(options, None).transpose()).transpose()?;
+        let program = program.map(|elf| Program { messages: sections_named(&elf.bytes, ".tband_log"), symbols: elf.symbols });
         Ok(erase(Scanner::new(inputs, program)))
     }
 

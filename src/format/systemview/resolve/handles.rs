@@ -289,10 +289,12 @@ impl Shared {
         let name = self.system.get("O").map(|os| Arc::from(os.as_str()));
         let system = self.system.get("O").map(|os| os.to_ascii_lowercase()).unwrap_or_default();
         let is_one_of = |names: &[&str]| names.iter().any(|name| system.contains(name));
-        let priorities = match () {
-            () if is_one_of(&["freertos", "embos", "nuttx"]) => PriorityOrder::Ascending,
-            () if is_one_of(&["zephyr", "threadx", "rt-thread", "c/os"]) => PriorityOrder::Descending,
-            () => PriorityOrder::Unknown,
+        let priorities = if is_one_of(&["freertos", "embos", "nuttx"]) {
+            PriorityOrder::Ascending
+        } else if is_one_of(&["zephyr", "threadx", "rt-thread", "c/os"]) {
+            PriorityOrder::Descending
+        } else {
+            PriorityOrder::Unknown
         };
         let described = Session { name, details: details.collect(), priorities };
         let index = session as usize;

@@ -1,0 +1,70 @@
+//! The option for the program that ran on the target, which several formats share.
+
+use std::sync::Arc;
+
+use super::{FormatOptions, OptionError, OptionKind, OptionSpec};
+use crate::symbols::Symbols;
+
+/// The program.
+pub const ELF: OptionSpec = OptionSpec {
+    name: "elf",
+    kind: OptionKind::File("FILE"),
+    repeatable: false,
+    help: "The program that ran on the target: names of functions, files and lines",
+};
+
+/// Of formats that record a checksum of the program: no other program is taken.
+pub const REQUIRE_MATCH: OptionSpec = OptionSpec {
+    name: "require-elf-match",
+    kind: OptionKind::Flag,
+    repeatable: false,
+    help: "Refuse a program whose checksum is not the one in the capture",
+};
+
+/// The program, as given.
+#[derive(Clone)]
+pub struct ElfFile {
+    /// The name of its file.
+    pub path: String,
+    /// The file.
+    pub bytes: Arc<[u8]>,
+    /// What it tells.
+    pub symbols: Arc<Symbols>,
+}
+
+impl ElfFile {
+    /// Reads the program, if one is given. `address_bits`: how long the addresses in the recording are, if that is known.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(options: &FormatOptions, address_bits: Option<u32>) -> Result<Option<ElfFile>, OptionError> {
+        let Some((path, bytes)) = options.files(ELF.name).last() else { return Ok(None) };
+        let symbols = Symbols::parse(bytes, address_bits).map_err(|error| OptionError {
+            option: ELF.name,
+            found: format!("`{path}` is {error}"),
+            expected: error.expected().into(),
+        })?;
+        Ok(Some(ElfFile { path: path.to_owned(), bytes: bytes.clone(), symbols: Arc::new(symbols) }))
+    }
+}
+
+/// Whether the program must be the one that ran.
+///
+/// # Errors
+/// When none is given: the user relies on this check.
+pub fn is_match_required(options: &FormatOptions, is_given: bool) -> Result<bool, OptionError> {
+    match options.flag(REQUIRE_MATCH.name) {
+        true if !is_given => Err(OptionError {
+            option: REQUIRE_MATCH.name,
+            found: "no program is given".into(),
+            expected: "name it with --elf FILE".into(),
+        }),
+        is_required => Ok(is_required),
+    }
+}
+
+/// Why a program is refused.
+#[must_use]
+pub fn refusal(path: &str, reason: &str) -> String {
+    format!("{path} is not known to be the program that ran: {reason}; give the right file, or leave out --require-elf-match")
+}
