@@ -22,23 +22,25 @@ const SAMPLE_BYTES: usize = 64 << 10;
 const SHOWN_BYTES: usize = 4 << 10;
 
 impl Input {
-    /// The recording without what is around it; `None` if nothing is. `format` is the format if the user named it; `is_recognised`: the
-    /// recording is recognised with it.
+    /// The recording without what is around it; `None` if nothing is. `format` is the format if the user named it; `recognised` that of the
+    /// recording with what is around it.
     ///
     /// # Errors
     /// When it does not fit anywhere.
     pub(super) fn without_margins(
         &self,
         format: Option<&'static dyn Format>,
-        is_recognised: bool,
+        recognised: Option<&'static dyn Format>,
         options: &ReadOptions,
     ) -> Result<Option<Input>, InputError> {
         let bytes: &[u8] = &self.bytes;
-        let lost = |sample: &[u8]| lost(format, sample);
-        let with_margin = |sample: &[u8]| if is_recognised { lost(sample) } else { None };
-        let after = after(bytes, lost, with_margin);
+        let lost_at_end = |sample: &[u8]| lost(format, sample, true);
+        let after = after(bytes, lost_at_end, |sample| recognised.and_then(|_| lost_at_end(sample)));
         let rest = bytes.get(..bytes.len() - after.map_or(0, |margin| margin.len)).unwrap_or_default();
-        let before = before(rest, lost, |sample| if after.is_some() { lost(sample) } else { with_margin(sample) });
+        let lost_at_start = |sample: &[u8]| lost(format, sample, false);
+        let with_margin = |sample: &[u8]| if after.is_some() || recognised.is_some() { lost_at_start(sample) } else { None };
+        let header = |sample: &[u8]| recognised.is_some_and(|format| lost(Some(format), sample, false) == Some(0));
+        let before = before(rest, lost_at_start, with_margin, header);
         if before.is_none() && after.is_none() {
             return Ok(None);
         }
@@ -73,8 +75,13 @@ struct Margin {
 }
 
 /// What is before a recording. `lost` gives the number of losses in a sample, or `None` if no format recognises it; `with_margin` the same
-/// for one with the margin.
-fn before(bytes: &[u8], lost: impl Fn(&[u8]) -> Option<u64>, with_margin: impl Fn(&[u8]) -> Option<u64>) -> Option<Margin> {
+/// for one with the margin. `is_header`: the format knows the text at the start of a short sample.
+fn before(
+    bytes: &[u8],
+    lost: impl Fn(&[u8]) -> Option<u64>,
+    with_margin: impl Fn(&[u8]) -> Option<u64>,
+    is_header: impl Fn(&[u8]) -> bool,
+) -> Option<Margin> {
     let erased = erased(bytes.iter());
     let (ends, kind): (Vec<usize>, _) = if erased >= ERASED_MIN {
         ((0..=EDGE_BYTES).map(|kept| erased - kept).collect(), losses::ERASED_MEMORY)
@@ -82,6 +89,9 @@ fn before(bytes: &[u8], lost: impl Fn(&[u8]) -> Option<u64>, with_margin: impl F
         (text_ends(bytes), losses::CONSOLE_TEXT)
     };
     let first = *ends.iter().max()?;
+    if kind == losses::CONSOLE_TEXT && is_header(bytes.get(..first + SHOWN_BYTES).unwrap_or(bytes)) {
+        return None;
+    }
     let sample = |from: usize| bytes.get(from..bytes.len().min(first + SAMPLE_BYTES)).unwrap_or_default();
     let whole = with_margin(sample(first.saturating_sub(SHOWN_BYTES)));
     let len = least_lost(whole, ends.into_iter().map(|end| (end, lost(sample(end)))))?;
@@ -174,7 +184,7 @@ mod tests {
                 let input = opened([before, &recording, after].concat());
                 // Some formats pass such bytes without a loss.
                 assert!(
-                    input.bytes() == recording || lost(None, input.bytes()) == lost(None, &recording),
+                    input.bytes() == recording || lost(None, input.bytes(), true) == lost(None, &recording, true),
                     "{}: {} bytes of {}, {before:?}",
                     format.name(),
                     input.bytes().len(),

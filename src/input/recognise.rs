@@ -99,7 +99,8 @@ impl Input {
             // Those in the first bytes are not necessarily all.
             return take_out(&self, &self.find_recordings(&formats, Reach::Whole), options, read_options);
         }
-        let (input, detected) = match self.without_margins(format, format.is_some() || detected.is_ok(), read_options)? {
+        let recognised = format.or(detected.as_ref().ok().map(|detected| detected.format));
+        let (input, detected) = match self.without_margins(format, recognised, read_options)? {
             Some(input) => {
                 let detected = detect(input.bytes(), input.layers());
                 (input, detected)

@@ -17,7 +17,7 @@ pub(super) fn undoable(bytes: &[u8]) -> Option<Layer> {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
     let layer = candidate(sample)?;
     let undone = lost_within(&undo(layer, sample), LAYERS_MAX)?;
-    lost(None, sample).is_none_or(|lost| undone < lost).then_some(layer)
+    lost(None, sample, true).is_none_or(|lost| undone < lost).then_some(layer)
 }
 
 /// The change that a sample may have gone through.
@@ -39,7 +39,7 @@ fn candidate(sample: &[u8]) -> Option<Layer> {
 
 /// What is lost in a sample after up to so many further changes are undone.
 fn lost_within(sample: &[u8], changes: usize) -> Option<u64> {
-    lost(None, sample).or_else(|| lost_within(&undo(candidate(sample)?, sample), changes.checked_sub(1)?))
+    lost(None, sample, true).or_else(|| lost_within(&undo(candidate(sample)?, sample), changes.checked_sub(1)?))
 }
 
 /// Undoes a change of [`candidate`] in a sample.

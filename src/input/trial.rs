@@ -2,10 +2,11 @@
 
 use super::detect::detect;
 use crate::format::{Format, FormatOptions, Part, Resolved};
-use crate::model::{Entities, EventBatch, Ledger, Severity};
+use crate::model::{Entities, EventBatch, Ledger, LossKind, Severity, losses};
 
-/// The number of losses in a sample of a recording. `None`: no format recognises it. `format` is the one that the user named.
-pub(super) fn lost(format: Option<&'static dyn Format>, sample: &[u8]) -> Option<u64> {
+/// The number of losses in a sample of a recording. `None`: no format recognises it. `format` is the one that the user named. That the
+/// sample ends within a frame is a loss if it `ends` where the recording does.
+pub(super) fn lost(format: Option<&'static dyn Format>, sample: &[u8], ends: bool) -> Option<u64> {
     let format = match format {
         Some(format) => format,
         None => detect(sample, &[]).ok()?.format,
@@ -20,5 +21,6 @@ pub(super) fn lost(format: Option<&'static dyn Format>, sample: &[u8]) -> Option
     let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledger };
     drop(stages.resolve.resolve(0, sample, records, &mut out));
     stages.resolve.finish(0, sample, &mut out);
-    Some(ledger.entries().iter().filter(|entry| entry.kind.severity == Severity::Loss).map(|entry| entry.count).sum())
+    let is_loss = |kind: LossKind| kind.severity == Severity::Loss && (ends || kind != losses::TRUNCATED_FRAME);
+    Some(ledger.entries().iter().filter(|entry| is_loss(entry.kind)).map(|entry| entry.count).sum())
 }

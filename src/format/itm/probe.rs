@@ -124,17 +124,22 @@ impl Evidence {
 /// Where a bare stream begins: after the bytes of a line at another rate or of a boot loader, at a synchronisation packet, if hardly any
 /// stream is damaged as much as they are, and the packets after them are not.
 fn start_of_stream(sample: &[u8]) -> usize {
-    let mut splits = memchr::memmem::find_iter(sample, SYNC).take(NOISE_SYNCS).filter_map(|at| sample.split_at_checked(at));
+    let all = memchr::memmem::find_iter(sample, SYNC).take(NOISE_SYNCS).filter_map(|at| sample.split_at_checked(at));
+    let splits: Vec<_> = all.take_while(|(noise, stream)| noise.len() <= stream.len()).collect();
+    // Most recordings begin with their stream: then not even the longest piece is damaged.
+    if splits.last().is_none_or(|(noise, _)| Evidence::of(noise).bad < NOISE_BAD_LEAST) {
+        return 0;
+    }
     let is_split = |(noise, stream): &(&[u8], &[u8])| {
         let before = Evidence::of(noise);
-        let is_noise = before.bad >= NOISE_BAD_LEAST && before.covered() < NOISE_COVERED_MOST && noise.len() <= stream.len();
+        let is_noise = before.bad >= NOISE_BAD_LEAST && before.covered() < NOISE_COVERED_MOST;
         if !is_noise {
             return false;
         }
         let after = Evidence::of(stream.get(..stream.len() / 4).unwrap_or_default());
         after.packets >= LEAST_PACKETS && after.covered() >= COVERED_LEAST
     };
-    splits.find(is_split).map_or(0, |(noise, _)| noise.len())
+    splits.into_iter().find(is_split).map_or(0, |(noise, _)| noise.len())
 }
 
 /// A stream in CoreSight frames.

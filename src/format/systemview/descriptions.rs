@@ -5,7 +5,7 @@
 //! line `NamedType Word 0=zero 1=one *=%u` defines. Modules describe themselves by a text `M=name, 0 event parameter=%u, 1 event, …`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::packet::ID_LIMIT;
 use super::record::id;
@@ -99,13 +99,16 @@ pub enum Kernel {
 pub struct Descriptions {
     events: BTreeMap<u16, Description>,
     types: BTreeMap<String, (Kind, Option<Values>)>,
+    /// The kernel's, where there is no other.
+    of_kernel: Option<&'static BTreeMap<u16, Description>>,
 }
 
 impl Descriptions {
     pub fn get(&self, id: u16) -> Option<&Description> {
-        self.events.get(&id)
+        self.events.get(&id).or_else(|| self.of_kernel?.get(&id))
     }
 
+    /// The number of events that are not the kernel's.
     pub fn len(&self) -> usize {
         self.events.len()
     }
@@ -114,30 +117,30 @@ impl Descriptions {
         self.events.is_empty()
     }
 
-    /// The event of this name.
+    /// The event of this name, if it is not the kernel's.
     pub fn id_of(&self, name: &str) -> Option<u16> {
         self.events.iter().find_map(|(&id, event)| (&*event.name == name).then_some(id))
     }
 
-    /// Whether there is an event of this role.
+    /// Whether there is an event of this role that is not the kernel's.
     pub fn has(&self, role: Role) -> bool {
         self.events.values().any(|event| event.role == role)
     }
 
-    /// Adds the functions of a kernel.
+    /// Adds the functions of a kernel. Events of the same ids keep their descriptions.
     pub fn add_kernel(&mut self, kernel: Kernel) {
-        if kernel == Kernel::Zephyr {
-            ZEPHYR.lines().for_each(|line| _ = self.add_line(line));
-            return;
-        }
-        for line in FREERTOS.lines().filter(|line| !line.starts_with('#')) {
-            // The ids in Espressif's port, in SEGGER's before and after its version 3.6, then name and parameters.
-            let mut parts = line.splitn(4, ' ');
-            let ids: Vec<Option<u16>> = parts.by_ref().take(3).map(|text| text.parse().ok()).collect();
-            let Some(rest) = parts.next() else { continue };
-            let wanted = if kernel == Kernel::FreeRtosEspressif { ids.get(..1) } else { ids.get(1..) };
-            wanted.unwrap_or(&[]).iter().flatten().for_each(|&id| self.add_event(id, rest, true));
-        }
+        static ESPRESSIF: LazyLock<BTreeMap<u16, Description>> = LazyLock::new(|| of_freertos(0..1));
+        static SEGGER: LazyLock<BTreeMap<u16, Description>> = LazyLock::new(|| of_freertos(1..3));
+        static OF_ZEPHYR: LazyLock<BTreeMap<u16, Description>> = LazyLock::new(|| {
+            let mut all = Descriptions::default();
+            all.add_file(ZEPHYR);
+            all.events
+        });
+        self.of_kernel = Some(match kernel {
+            Kernel::FreeRtosEspressif => &ESPRESSIF,
+            Kernel::FreeRtos => &SEGGER,
+            Kernel::Zephyr => &OF_ZEPHYR,
+        });
     }
 
     /// Adds a file of descriptions, which replace earlier ones of the same ids. Returns how many events it describes.
@@ -153,7 +156,7 @@ impl Descriptions {
         let Some(id) = number.parse::<u16>().ok().filter(|&id| id >= id::FIRST_OF_KERNEL && u32::from(id) < ID_LIMIT) else {
             return false;
         };
-        self.add_event(id, rest, false);
+        self.add_event(id, rest);
         true
     }
 
@@ -167,20 +170,17 @@ impl Descriptions {
                 && let Ok(number) = number.parse::<u16>()
                 && let Some(id) = offset.checked_add(number).filter(|&id| u32::from(id) < ID_LIMIT)
             {
-                self.add_event(id, rest, false);
+                self.add_event(id, rest);
             }
         }
         name
     }
 
-    /// Adds the event `name parameter=%u …`. A kernel's own events may `replace` none.
-    fn add_event(&mut self, id: u16, text: &str, is_first_kept: bool) {
+    /// Adds the event `name parameter=%u …`.
+    fn add_event(&mut self, id: u16, text: &str) {
         let (call, result) = text.split_once('|').unwrap_or((text, ""));
         let mut words = call.split([' ', '\t', ',']).filter(|word| !word.is_empty());
         let Some(name) = words.next() else { return };
-        if is_first_kept && self.events.contains_key(&id) {
-            return;
-        }
         let parameters = words.filter_map(|word| {
             let (name, kind) = word.split_once("=%")?;
             Some(self.parameter(name, kind))
@@ -220,6 +220,19 @@ impl Descriptions {
         }
         self.types.insert(name, (kind, Some(Arc::new(values))));
     }
+}
+
+/// The functions of FreeRTOS with the ids in these columns of the table: in Espressif's port, in SEGGER's before and since its version 3.6.
+fn of_freertos(columns: std::ops::Range<usize>) -> BTreeMap<u16, Description> {
+    let mut all = Descriptions::default();
+    // Of two functions with one id, the first counts.
+    for line in FREERTOS.lines().rev().filter(|line| !line.starts_with('#')) {
+        let mut parts = line.splitn(4, ' ');
+        let ids: Vec<Option<u16>> = parts.by_ref().take(3).map(|text| text.parse().ok()).collect();
+        let Some(rest) = parts.next() else { continue };
+        ids.get(columns.clone()).into_iter().flatten().flatten().for_each(|&id| all.add_event(id, rest));
+    }
+    all.events
 }
 
 fn kind_of(letters: &str) -> Kind {
@@ -266,6 +279,17 @@ mod tests {
         assert_eq!(name(Kernel::FreeRtos, 311).as_deref(), Some("xStreamBufferSend"));
         assert_eq!(name(Kernel::Zephyr, 42).as_deref(), Some("k_sem_take"));
         assert_eq!(name(Kernel::Zephyr, 500), None);
+    }
+
+    #[test]
+    fn descriptions_of_a_file_replace_the_kernels() {
+        for (kernel, id) in [(Kernel::FreeRtosEspressif, 34), (Kernel::FreeRtos, 35), (Kernel::Zephyr, 42)] {
+            let mut all = Descriptions::default();
+            assert_eq!(all.add_file(&format!("{id} own a=%u")), 1);
+            all.add_kernel(kernel);
+            assert_eq!(all.get(id).map(|event| &*event.name), Some("own"));
+            assert_eq!(all.get(id + 1).map(|event| &*event.name == "own"), Some(false));
+        }
     }
 
     #[test]

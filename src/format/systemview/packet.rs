@@ -21,11 +21,17 @@ pub const MAX_PACKET_BYTES: usize = 1024;
 /// Ids are below this: 512 for the system and the kernel, the others for modules.
 pub const ID_LIMIT: u32 = 4096;
 
+/// More bytes than a number has.
+const NUMBER_BYTES: usize = 10;
+
 /// After damage, a position is believed if this number of packets follows from it.
 pub const CONFIRMED_BY: usize = 8;
 
 /// More bytes before the first start are not searched for it.
 const BEFORE_START_BYTES: usize = 64 << 10;
+
+/// How far before a cut such a position is looked for, in bytes.
+const CONFIRMED_NEAR_BYTES: usize = 64;
 
 /// If the input ends before, this number is enough.
 const CONFIRMED_AT_END_BY: usize = 4;
@@ -405,6 +411,24 @@ fn read_any(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
     })
 }
 
+/// The most bytes that a packet can have at the start of `bytes`, valid or not, if its first bytes show that.
+fn most_bytes(reading: Reading, bytes: &[u8]) -> Option<usize> {
+    let (id, id_bytes) = match (reading, bytes) {
+        (_, [0, ..]) => return Some(SYNC.len()),
+        (_, [b';' | b'S', ..]) => return None,
+        (Reading::CoreBit, &[first @ ..0x80, ..]) => (first & 0x3F, 1),
+        (_, &[first @ ..0x80, ..]) => (first, 1),
+        (Reading::CoreBit, &[first, second @ ..0x80, ..]) if second & 0x3F > 0 => (first | 0x80, 2),
+        (Reading::Plain, &[first, 1..0x80, ..]) => (first | 0x80, 2),
+        _ => return None,
+    };
+    let payload_bytes = match SHAPES.get(usize::from(id)) {
+        Some(shape) => usize::from(shape.filter(|shape| !shape.has_text)?.numbers) * NUMBER_BYTES,
+        None => NUMBER_BYTES + usize::try_from(number(bytes.get(id_bytes..)?)?.0).ok()?,
+    };
+    Some(id_bytes + payload_bytes.saturating_add(NUMBER_BYTES))
+}
+
 /// Whether a start lies within the first `len` bytes: what seems to be a packet there was cut by it.
 #[inline]
 fn holds_start(reading: Reading, bytes: &[u8], len: usize) -> bool {
@@ -448,13 +472,15 @@ pub struct Framing {
     reading: Reading,
     /// The last stretch without a believable position, and the position after it.
     unconfirmed: Cell<(usize, usize)>,
+    /// The last believable position up to another one, which comes first.
+    confirmed_before: Cell<(usize, usize)>,
 }
 
 impl Framing {
     /// The framing of a reading.
     #[must_use]
     pub fn new(reading: Reading) -> Framing {
-        Framing { reading, unconfirmed: Cell::default() }
+        Framing { reading, ..Framing::default() }
     }
 
     /// The packet at `at`.
@@ -476,6 +502,17 @@ impl Framing {
             None => self.unconfirmed.set((at + 1, limit.max(start))),
         }
         found.unwrap_or(limit).min(limit)
+    }
+
+    /// The last believable position up to `end`, if it is near; 0 otherwise.
+    fn confirmed_before(&self, input: &[u8], end: usize) -> usize {
+        let (of, known) = self.confirmed_before.get();
+        if of == end {
+            return known;
+        }
+        let found = (1..=end).rev().take(CONFIRMED_NEAR_BYTES).find(|&position| self.is_confirmed(input, position)).unwrap_or(0);
+        self.confirmed_before.set((end, found));
+        found
     }
 
     /// Whether packets follow each other from a position.
@@ -522,6 +559,12 @@ impl Grammar for Framing {
         at.min(input.len())
     }
 
+    fn may_reach_beyond(&self, input: &[u8], at: usize, end: usize) -> bool {
+        // Damage ends at the next believable position, and packets claim their length.
+        at >= self.confirmed_before(input, end)
+            || most_bytes(self.reading, input.get(at..).unwrap_or(&[])).is_none_or(|bytes| bytes > end - at)
+    }
+
     fn next(&self, input: &[u8], at: usize, mut each: impl FnMut(usize)) {
         match self.read(input, at) {
             Some(packet) => each(at + usize::from(packet.bytes)),
@@ -548,6 +591,22 @@ mod tests {
             for reading in [Reading::Plain, Reading::CoreBit] {
                 if let Some(packet) = bytes.first_chunk().and_then(|window| short(reading, window)) {
                     prop_assert_eq!(read_any(reading, &bytes, 0), Some(packet));
+                }
+            }
+        }
+
+        #[test]
+        fn what_cannot_reach_beyond_a_position_does_not(
+            bytes in prop::collection::vec(prop_oneof![
+                4 => 0u8..24, 2 => any::<u8>(), 1 => 24u8..0x40, 1 => 0x80u8.., 1 => Just(b';'), 1 => Just(0u8)
+            ], 2..200),
+            end in any::<prop::sample::Index>(),
+        ) {
+            let end = 1 + end.index(bytes.len() - 1);
+            for reading in [Reading::Plain, Reading::CoreBit] {
+                let (framing, other) = (Framing::new(reading), Framing::new(reading));
+                for at in (0..end).filter(|&at| !framing.may_reach_beyond(&bytes, at, end)) {
+                    other.next(&bytes, at, |next| assert!(next <= end, "{at} {next} {end}"));
                 }
             }
         }
