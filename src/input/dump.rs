@@ -187,9 +187,10 @@ impl<'a> Row<'a> {
             }
             let (digits, end, is_prefixed) = hex_digits(after);
             let is_word = end.first().is_none_or(u8::is_ascii_whitespace) && digits.len().is_multiple_of(2) && digits.len() <= 32;
-            if after.starts_with(b"|") || digits.is_empty() || !is_word {
-                // Without a sign after the address, characters are between bars.
-                let characters = after.strip_prefix(b"|").or(is_ended.then_some(after))?;
+            if after.starts_with(b"|") || after.starts_with(b">") || digits.is_empty() || !is_word {
+                // Without a sign after the address, characters are between bars, or as `od -t x1z` writes them.
+                let signed = after.strip_prefix(b"|").or(after.strip_prefix(b">"));
+                let characters = signed.or(is_ended.then_some(after))?;
                 row.characters = Some((blanks, characters));
                 return Some(row).filter(|row| !row.words.is_empty());
             }
@@ -493,8 +494,8 @@ mod tests {
         prefix: &'static str,
         between: &'static str,
         middle: &'static str,
-        /// The blanks before the characters, and the bar around them.
-        characters: Option<(&'static str, &'static str)>,
+        /// The blanks before the characters, and the bars around them.
+        characters: Option<(&'static str, [&'static str; 2])>,
     }
 
     impl Printed {
@@ -526,12 +527,12 @@ mod tests {
                 text += &(self.address)(number * self.row);
                 let words = self.words(row);
                 text += &words;
-                if let Some((blanks, bar)) = self.characters {
+                if let Some((blanks, [open, close])) = self.characters {
                     text += &" ".repeat(full - words.len());
                     text += blanks;
-                    text += bar;
+                    text += open;
                     text.extend(row.iter().map(|&byte| if (0x20..0x7f).contains(&byte) { char::from(byte) } else { '.' }));
-                    text += bar;
+                    text += close;
                 }
                 text.push('\n');
             }
@@ -547,7 +548,7 @@ mod tests {
         prefix: "",
         between: " ",
         middle: " ",
-        characters: Some(("  ", "")),
+        characters: Some(("  ", [""; 2])),
     };
 
     #[test]
@@ -563,22 +564,31 @@ mod tests {
             ("xxd -g4", hex_dump(Printed { width: 4, ..XXD })),
             (
                 "hexdump -C",
-                hex_dump(Printed { address: |at| format!("{at:08x}  "), middle: "  ", characters: Some(("  ", "|")), ..bytes }),
+                hex_dump(Printed {
+                    address: |at| format!("{at:08x}  "),
+                    middle: "  ",
+                    characters: Some(("  ", ["|"; 2])),
+                    ..bytes
+                }),
             ),
-            ("Zephyr", hex_dump(Printed { middle: "  ", width: 1, characters: Some((" ", "|")), ..XXD })),
+            (
+                "od -A x -t x1z",
+                hex_dump(Printed { address: |at| format!("{at:06x} "), characters: Some(("  ", [">", "<"])), ..bytes }),
+            ),
+            ("Zephyr", hex_dump(Printed { middle: "  ", width: 1, characters: Some((" ", ["|"; 2])), ..XXD })),
             (
                 "pyOCD",
                 hex_dump(Printed {
                     address: |at| format!("{at:08x}:  "),
                     middle: "  ",
                     width: 1,
-                    characters: Some(("    ", "|")),
+                    characters: Some(("    ", ["|"; 2])),
                     ..XXD
                 }),
             ),
             (
                 "pyOCD words",
-                of_words(Printed { address: |at| format!("{at:08x}:  "), characters: Some(("    ", "|")), ..numbers }),
+                of_words(Printed { address: |at| format!("{at:08x}:  "), characters: Some(("    ", ["|"; 2])), ..numbers }),
             ),
             (
                 "GDB",
@@ -622,8 +632,8 @@ mod tests {
             ("J-Link", hex_dump(Printed { address: |at| format!("{:08X} = ", BASE + at), width: 1, middle: "  ", ..XXD })),
             ("J-Link words", of_words(Printed { address: |at| format!("{:08X} = ", BASE + at), ..numbers })),
             ("TRACE32", hex_dump(Printed { address: |at| format!("  SD:{:08X}| ", BASE + at), width: 1, ..XXD })),
-            ("U-Boot", of_words(Printed { characters: Some(("    ", "")), ..numbers })),
-            ("U-Boot bytes", hex_dump(Printed { width: 1, characters: Some(("    ", "")), ..XXD })),
+            ("U-Boot", of_words(Printed { characters: Some(("    ", [""; 2])), ..numbers })),
+            ("U-Boot bytes", hex_dump(Printed { width: 1, characters: Some(("    ", [""; 2])), ..XXD })),
         ] {
             for len in [1000, 1024, 1008 + 8] {
                 let data = content(len);
@@ -640,7 +650,7 @@ mod tests {
     #[test]
     fn the_order_of_bytes_in_words_needs_no_printable_ones() {
         let data: Vec<u8> = (0..64).map(|n| 0x80 | n).collect();
-        let u_boot = Printed { width: 4, is_reversed: true, characters: Some(("    ", "")), ..XXD };
+        let u_boot = Printed { width: 4, is_reversed: true, characters: Some(("    ", [""; 2])), ..XXD };
         assert_eq!(open(u_boot.text(&data).as_bytes()).bytes(), data);
         let xxd = Printed { width: 4, ..XXD };
         assert_eq!(open(xxd.text(&data).as_bytes()).bytes(), data);

@@ -85,11 +85,11 @@ fn ends_of_prefix(line: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Reads a row and appends its bytes: pairs of digits, or all digits in one word, and perhaps the same bytes as characters between bars.
+/// Reads a row and appends its bytes: pairs of digits, or all digits in one word, and perhaps the same bytes as characters after a bar.
 fn row(text: &[u8], decoded: &mut Vec<u8>) -> Option<()> {
     const WORD_DIGITS: usize = 8;
     let (hex, characters) = match memchr::memchr(b'|', text) {
-        Some(bar) => (text.get(..bar)?, Some(text.get(bar + 1..)?.strip_suffix(b"|")?)),
+        Some(bar) => (text.get(..bar)?, text.get(bar + 1..)),
         None => (text, None),
     };
     let start = decoded.len();
@@ -100,21 +100,21 @@ fn row(text: &[u8], decoded: &mut Vec<u8>) -> Option<()> {
         bytes.map(|bytes| decoded.extend(bytes)).is_some()
     });
     let bytes = decoded.get(start..)?;
-    if is_row && !bytes.is_empty() && characters.is_none_or(|characters| are_characters_of(bytes, characters)) {
+    let fits = |characters: &[u8]| are_characters_of(bytes, characters.strip_suffix(b"|").unwrap_or(characters));
+    if is_row && !bytes.is_empty() && characters.is_none_or(fits) {
         return Some(());
     }
     decoded.truncate(start);
     None
 }
 
-/// Whether these are the characters of a row's bytes. Zephyr has a blank after each eight, and blanks up to the end of the row.
+/// Whether these are the characters of a row's bytes. Zephyr has a blank after each eight; blanks at the end of a line may be missing.
 fn are_characters_of(bytes: &[u8], characters: &[u8]) -> bool {
     let is = |character: u8, byte: u8| character == byte || !(0x20..0x7f).contains(&byte) && !character.is_ascii_alphanumeric();
     let fits = |spread: fn(usize) -> usize| {
-        let mut places = bytes.iter().enumerate();
-        let end = bytes.len().checked_sub(1).map_or(0, |last| spread(last) + 1);
-        places.all(|(index, &byte)| characters.get(spread(index)).is_some_and(|&character| is(character, byte)))
-            && characters.get(end..).is_some_and(|rest| rest.trim_ascii().is_empty())
+        let character = |index| characters.get(spread(index)).copied().unwrap_or(b' ');
+        let rest = characters.get(spread(bytes.len())..).unwrap_or_default();
+        rest.trim_ascii().is_empty() && bytes.iter().enumerate().all(|(index, &byte)| is(character(index), byte))
     };
     fits(|index| index) || fits(|index| index + index / 8)
 }
@@ -260,7 +260,7 @@ mod tests {
         };
         let head =
             if number.is_multiple_of(4) { format!("[00:00:{number:02}.250,000] <inf> trace: ring\n") } else { String::new() };
-        format!("{head}{:34}{}|{}|\n", "", spread(&pairs(row), 3), spread(&characters(row), 1))
+        format!("{head}{:34}{}|{}\r\n", "", spread(&pairs(row), 3), spread(&characters(row), 1))
     }
 
     #[test]

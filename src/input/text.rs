@@ -72,7 +72,7 @@ pub(super) fn looks_like_base64(bytes: &[u8]) -> bool {
 }
 
 fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/')
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
 /// Pairs hex digits. White space may occur anywhere, also between the two digits of a byte, but where numbers are written with
@@ -244,10 +244,12 @@ pub(super) fn decode_base64(source: &Bytes, spool: &mut Spool<'_>) -> Result<Opt
     Ok(strays.into_damage())
 }
 
-/// Standard base64; the unused bits of a last symbol may have any value.
+/// Standard base64, also in the alphabet for URLs; the unused bits of a last symbol may have any value.
 fn lenient_base64() -> Encoding {
     let mut specification = BASE64.specification();
     specification.check_trailing_bits = false;
+    specification.translate.from.push_str("-_");
+    specification.translate.to.push_str("+/");
     specification.encoding().unwrap_or(BASE64)
 }
 
@@ -310,7 +312,14 @@ mod tests {
 
     #[test]
     fn base64_in_every_dress() {
-        for text in ["AwECAgQCBQD/", "AwEC\nAgQC\nBQD/\n", "AwECAg==BAIFAP8=", "AwECAgQCBQD/\r\n\r\n", "AwECAg==\nBAIFAP8=\n"] {
+        for text in [
+            "AwECAgQCBQD/",
+            "AwEC\nAgQC\nBQD/\n",
+            "AwECAg==BAIFAP8=",
+            "AwECAgQCBQD/\r\n\r\n",
+            "AwECAg==\nBAIFAP8=\n",
+            "AwECAgQCBQD_",
+        ] {
             assert_eq!(decoded(text, Layer::Base64), [3, 1, 2, 2, 4, 2, 5, 0, 255], "{text:?}");
         }
         // Unused bits of the last symbol that are not 0.
@@ -345,10 +354,10 @@ mod tests {
         assert_eq!((damage.kind.code, damage.offset, damage.count), ("text_encoding_damaged", 40_000, 1));
         assert_eq!(damage.detail, "\"!\" at byte 80000 of the file is not a hex digit");
 
-        let text = format!("{}-{}~~", "AwEC".repeat(20_000), "AwEC".repeat(2));
+        let text = format!("{}!{}~~", "AwEC".repeat(20_000), "AwEC".repeat(2));
         let input = open(text.as_bytes());
         assert_eq!(input.bytes(), [3, 1, 2].repeat(20_002));
-        assert_eq!(input.damages()[0].detail, "\"-\" at byte 80000 of the file is no base64 symbol, and 2 more");
+        assert_eq!(input.damages()[0].detail, "\"!\" at byte 80000 of the file is no base64 symbol, and 2 more");
 
         assert_eq!(open(b"ab cd e").damages()[0].detail, "the last hex digit has no partner");
     }
