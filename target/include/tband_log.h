@@ -7,7 +7,7 @@
  *
  * The format is a literal, of printf's kind, with up to 8 arguments of these types: integers, characters, pointers, float, double, and
  * texts (char *), of which the bytes are recorded, up to tband_configMAX_STR_LEN of all texts of a message. The compiler checks them as
- * it checks printf's. */
+ * it checks printf's, except that texts of unsigned char need a cast to char *, a char * for %p one to void *, and bit-fields one to int. */
 #ifndef TBAND_LOG_H_
 #define TBAND_LOG_H_
 
@@ -75,8 +75,9 @@ TBAND_NO_TRACE static inline uint64_t tband_log_of_double(double v) {
 #else
 /* This header may be included as one of C's. */
 extern "C++" {
+/* Never called, so that no argument is evaluated twice: the type is the size of what it returns. */
 #define TBAND_LOG_OF(type, kind, value)                                                                                      \
-    TBAND_NO_TRACE static inline uint32_t tband_log_type(type) { return kind; }                                              \
+    char(&tband_log_type(type))[kind];                                                                                       \
     TBAND_NO_TRACE static inline uint64_t tband_log_value(type v) { return value; }
 TBAND_LOG_OF(bool, TBAND_LOG_UNSIGNED, tband_log_of_unsigned(v))
 TBAND_LOG_OF(unsigned char, TBAND_LOG_UNSIGNED, tband_log_of_unsigned(v))
@@ -95,7 +96,7 @@ TBAND_LOG_OF(double, sizeof(double) == 4 ? TBAND_LOG_FLOAT : TBAND_LOG_DOUBLE, t
 TBAND_LOG_OF(const char *, TBAND_LOG_TEXT, tband_log_of_pointer(v))
 TBAND_LOG_OF(const volatile void *, TBAND_LOG_UNSIGNED, tband_log_of_pointer(v))
 }
-#define TBAND_LOG_TYPE(x) tband_log_type(x)
+#define TBAND_LOG_TYPE(x) ((uint32_t)sizeof(tband_log_type(x)))
 #define TBAND_LOG_VALUE(x) tband_log_value(x)
 #endif
 

@@ -550,6 +550,15 @@ logging() {
         $compiler $warnings -Wno-double-promotion -no-pie $options tests/logging/main.c src/*.c -o "$build/logging/program" &&
             (cd "$build/logging" && run ./program) || fail "logging, $compiler"
     done
+    # The library is C, its user C++.
+    mkdir -p "$build/logging/cxx"
+    for file in tband tband_backend; do
+        gcc $warnings $options -c src/$file.c -o "$build/logging/cxx/$file.o" || fail "logging: $file"
+    done
+    for compiler in g++ clang++; do
+        $compiler -std=c++17 ${warnings#* } -Wno-double-promotion -no-pie $options -x c++ tests/logging/main.c -x none \
+            "$build"/logging/cxx/*.o -o "$build/logging/cxx/program" && (cd "$build/logging/cxx" && run ./program) || fail "logging, $compiler"
+    done
     for enabled in 0 1; do
         log_compiled $enabled 'tband_log(TBAND_LOG_INFO, "%d", n)' || fail "logging: a message does not compile"
         for wrong in '"%s", n' '"%d"' '"%d", n, n' '"%lld", n'; do

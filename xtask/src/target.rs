@@ -72,7 +72,10 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
     println!("functions: {functions:?}");
     script("target/tests/run.sh", "logging")?;
     let logging = build.join("logging");
-    let mut said = kernel_log::said(&logging.join("trace.bin"), &logging.join("program"), &logging.join("said.txt"))?;
+    let mut said = 0;
+    for folder in [logging.clone(), logging.join("cxx")] {
+        said += kernel_log::said(&folder.join("trace.bin"), &folder.join("program"), &folder.join("said.txt"))?;
+    }
     if arguments.qemu {
         let tasks = logging.join("tasks");
         said += kernel_log::said(&tasks.join("capture.bin"), &tasks.join("app"), &tasks.join("said.txt"))?;

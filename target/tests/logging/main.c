@@ -1,7 +1,9 @@
-/* Messages on the host: writes trace.bin, and said.txt with what their texts must be. */
+/* Messages on the host, in C and in C++: writes trace.bin, and said.txt with what their texts must be. */
 #include <string.h>
 
 #include "say.h"
+
+#include "tband_port.h"
 
 static FILE *trace, *said;
 static unsigned int failures;

@@ -60,6 +60,14 @@ TBAND_NO_TRACE static void say_all(int n) {
     char whole[24];
     (void)snprintf(whole, sizeof whole, "%f", (double)single);
     note(TBAND_LOG_INFO, whole);
+    /* An argument is evaluated once. */
+    int once = n;
+    tband_log(TBAND_LOG_INFO, "%d of %f", once++, (double)n);
+    (void)snprintf(whole, sizeof whole, "%d of %f", n, (double)n);
+    note(TBAND_LOG_INFO, whole);
+    tband_log(TBAND_LOG_INFO, "%d", once);
+    (void)snprintf(whole, sizeof whole, "%d", n + 1);
+    note(TBAND_LOG_INFO, whole);
     (void)snprintf(local, sizeof local, "%.4f", (double)single);
     SAY(TBAND_LOG_INFO, "%s", local);
 }
