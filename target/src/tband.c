@@ -567,6 +567,12 @@ uint32_t tband_metadata_dropped(void) { return tband_read_counter(&tband.metadat
 static enum tband_fate tband_commit_metadata(struct tband_channel *channel, uint32_t core, uint32_t event,
                                              struct tband_span frame) {
 #if tband_configUSE_METADATA_BUF == 1
+#if tband_configCOMPAT == 1
+    /* Before all names, which may leave no room for it. */
+    if (!tband.told_clock) {
+        tband_tell_clock();
+    }
+#endif
     if ((event & TBAND_UNKEPT) == 0) {
         (void)tband_keep_metadata(core, frame);
     }

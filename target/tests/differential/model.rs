@@ -112,11 +112,7 @@ impl<'a> Model<'a> {
     pub fn start(&mut self, core: u32, ticks: u64) {
         self.is_recording = true;
         let starter = core;
-        if self.firmware.is_plain && self.firmware.keeps_names && !self.has_told_clock {
-            let resolution = self.resolution();
-            self.kept[core as usize].push(resolution);
-        }
-        self.has_told_clock = true;
+        self.keep_clock(core);
         for channel in &mut self.channels {
             channel.ticks = ticks;
             channel.has_begun = false;
@@ -171,6 +167,7 @@ impl<'a> Model<'a> {
         }
         if call.is_metadata() {
             if self.firmware.keeps_names {
+                self.keep_clock(core);
                 self.kept[core as usize].push(call.clone());
             }
             if !self.is_recording {
@@ -210,6 +207,15 @@ impl<'a> Model<'a> {
         if let Writer::Superset(sequence) = &mut self.channels[0].writer {
             sequence.skip(frames);
         }
+    }
+
+    /// The plain format keeps the clock in front of all names.
+    fn keep_clock(&mut self, core: u32) {
+        if self.firmware.is_plain && self.firmware.keeps_names && !self.has_told_clock {
+            let resolution = self.resolution();
+            self.kept[core as usize].push(resolution);
+        }
+        self.has_told_clock = true;
     }
 
     fn channel(&mut self, core: u32) -> &mut Channel {
