@@ -689,7 +689,10 @@ static TBAND_NOINLINE void tband_repeat(void) {
             }
         }
         /* What was dropped has its turn in the next round. */
-        (void)fate;
+        if (tband_configSYNC_EVERY == 1 && fate == TBAND_TAKEN) {
+            /* The sync is that of the event, whose turn would not come before all names were sent. */
+            channel->sync_in = 1;
+        }
     }
     TBAND_UNLOCK();
 }

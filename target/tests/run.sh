@@ -98,6 +98,9 @@ host() {
             done
         done
     done
+    name="STREAMING, a sync before every event and names again"
+    beside checked gcc "$name" library-often -DTEST_NAME="\"$name\"" -DTEST_CORES=1 -Dtband_configUSE_BACKEND_STREAMING=1 \
+        -Dtband_configSYNC_EVERY=1 tests/test_library.c tests/decode.c
     for sink in ring rtt dma; do
         beside checked gcc "sink $sink" "library-sink-$sink" -D_POSIX_C_SOURCE=200809L -DTBAND_SINK_SIZE=1024u -DTBAND_RTT_SIZE=1000u \
             -DTBAND_SINK_DMA_SIZE=500u "-DTEST_SINK=\"$sink\"" "-Dtband_portSINK_HEADER=\"tband_sink_$sink.h\"" -iquote tests/ports \

@@ -324,7 +324,9 @@ static void test_late_metadata(void) {
     tband_isr_name(5, "late");
     any_event();
     stop_backend();
-    CHECK(names_recorded(0x03, 5) == 1 || tband_configBACKEND_SNAPSHOT_BUF_SIZE < 100);
+    /* With a sync before every event it may also be one that comes again. */
+    const unsigned int names = names_recorded(0x03, 5);
+    CHECK(names == 1 || (names == 2 && tband_configSYNC_EVERY <= 2) || tband_configBACKEND_SNAPSHOT_BUF_SIZE < 100);
 }
 
 #if tband_configUSE_BACKEND_STREAMING == 1
@@ -354,19 +356,22 @@ static void test_name_at_start(void) {
 }
 
 #if TBAND_REPEATS
-/* Names come again, one with each sync, in turn. */
+/* Names come again, one with each sync, in turn: not more of them than events. */
 static void test_repeats(void) {
     forget_everything();
     tband_evtmarker_name(1, "a");
     tband_evtmarker_name(2, "b");
     start_backend();
+    unsigned int events = 0;
     while (tband.channel[0].seq < 10u * (tband_configSYNC_EVERY + 3u)) {
         any_step();
         any_event();
+        events++;
     }
     const unsigned int first = names_recorded(0x06, 1);
     const unsigned int second = names_recorded(0x06, 2);
     CHECK(tband_metadata_dropped() != 0 || (first >= 3 && second >= 3 && first - second + 1u <= 2u));
+    CHECK(first - 1u + second - 1u <= events);
     stop_backend();
 }
 #endif
