@@ -18,12 +18,16 @@ uint32_t tband_hook_queue_created(void *queue, uint32_t queue_type, uint32_t len
 void tband_hook_queue_deleted(void *queue, uint32_t queue_id);
 void tband_hook_queue_send(uint32_t event, uint32_t queue_id, uint32_t level, uint32_t length);
 void tband_hook_queue_name(void *queue, const char *name);
+void tband_hook_queue_registered(void *queue, const char *name);
 #if tband_configCOMPAT == 0
 uint32_t tband_hook_stream_created(void *stream, uint32_t kind, uint32_t size_bytes);
 void tband_hook_stream_deleted(void *stream, uint32_t stream_id);
 uint32_t tband_hook_event_group_created(void *event_group);
 void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id);
+/* An event with the bits, unless the event group was deleted. */
+void tband_hook_event_group_left(uint32_t event, const void *event_group, uint32_t timed_out);
 uint32_t tband_hook_timer_created(void *timer, const char *name, uint32_t period_ticks, uint32_t auto_reload);
+void tband_hook_timer_command_sent(const void *timer, uint32_t command, uint32_t value, bool is_queued);
 void tband_hook_timer_command(void *timer, uint32_t timer_id, uint32_t command, uint32_t value);
 void tband_hook_heap(uint32_t event, const void *address, size_t bytes);
 void tband_hook_stream_name(void *stream, const char *name);
@@ -82,7 +86,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
     ((pxQueue_)->uxQueueNumber = tband_hook_queue_created((pxQueue_), (uint32_t)(pxQueue_)->ucQueueType,                     \
                                                           (uint32_t)(pxQueue_)->uxLength, (uint32_t)(pxQueue_)->uxItemSize))
 #define traceQUEUE_DELETE(pxQueue_) tband_hook_queue_deleted((pxQueue_), (uint32_t)(pxQueue_)->uxQueueNumber)
-#define traceQUEUE_REGISTRY_ADD(xQueue_, pcQueueName_) tband_hook_queue_name((xQueue_), (pcQueueName_))
+#define traceQUEUE_REGISTRY_ADD(xQueue_, pcQueueName_) tband_hook_queue_registered((xQueue_), (pcQueueName_))
 
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 #define TBAND_QUEUE_BLOCK(event, pxQueue_)                                                                                   \
@@ -205,12 +209,11 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #define traceEVENT_GROUP_SET_BITS(xGroup, uxBits)                                                                            \
     tband_emit(TBAND_EVT_EVENT_GROUP_SET, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits),                        \
                (uint32_t)((xGroup)->uxEventBits | (uxBits)))
-/* Waiting tasks may have had bits cleared: then say what is left. */
+/* Waiting tasks may have had bits cleared: then say what is left. They may also have run since, and deleted the group. */
 #define traceRETURN_xEventGroupSetBits(uxReturn_)                                                                            \
     do {                                                                                                                     \
         if (uxBitsToClear != 0u) {                                                                                           \
-            tband_emit(TBAND_EVT_EVENT_GROUP_BITS, (uint32_t)pxEventBits->uxEventGroupNumber,                                \
-                       (uint32_t)pxEventBits->uxEventBits, 0);                                                               \
+            tband_hook_event_group_left(TBAND_EVT_EVENT_GROUP_BITS, pxEventBits, 0);                                         \
         }                                                                                                                    \
     } while (0)
 #define traceEVENT_GROUP_CLEAR_BITS(xGroup, uxBits)                                                                          \
@@ -220,9 +223,9 @@ void tband_hook_event_group_name(void *event_group, const char *name);
     tband_emit(TBAND_EVT_EVENT_GROUP_SET_FROM_ISR, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits), 0)
 #define traceEVENT_GROUP_CLEAR_BITS_FROM_ISR(xGroup, uxBits)                                                                 \
     tband_emit(TBAND_EVT_EVENT_GROUP_CLEAR_FROM_ISR, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits), 0)
+/* What ended the wait may be that the group was deleted. */
 #define TBAND_EVENT_GROUP_END(xGroup, xTimeout)                                                                              \
-    tband_emit(TBAND_EVT_EVENT_GROUP_WAIT_END, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(xGroup)->uxEventBits,      \
-               (xTimeout) != pdFALSE ? 1u : 0u)
+    tband_hook_event_group_left(TBAND_EVT_EVENT_GROUP_WAIT_END, (xGroup), (xTimeout) != pdFALSE ? 1u : 0u)
 #define traceEVENT_GROUP_WAIT_BITS_END(xGroup, uxBits, xTimeout) TBAND_EVENT_GROUP_END(xGroup, xTimeout)
 #define traceEVENT_GROUP_SYNC_END(xGroup, uxSet, uxBits, xTimeout) TBAND_EVENT_GROUP_END(xGroup, xTimeout)
 #endif
@@ -235,9 +238,9 @@ void tband_hook_event_group_name(void *event_group, const char *name);
     ((pxTimer_)->uxTimerNumber =                                                                                             \
          tband_hook_timer_created((pxTimer_), (pxTimer_)->pcTimerName, (uint32_t)(pxTimer_)->xTimerPeriodInTicks,            \
                                   ((pxTimer_)->ucStatus & tmrSTATUS_IS_AUTORELOAD) != 0u ? 1u : 0u))
+/* Called after the timer task could run, which may have deleted the timer. */
 #define traceTIMER_COMMAND_SEND(xTimer_, xCommand, xValue, xOk)                                                              \
-    tband_emit((xOk) != pdFAIL ? TBAND_EVT_TIMER_COMMAND : TBAND_EVT_TIMER_COMMAND_FAILED,                                   \
-               (uint32_t)(xTimer_)->uxTimerNumber, (uint32_t)(xCommand), (uint32_t)(xValue))
+    tband_hook_timer_command_sent((xTimer_), (uint32_t)(xCommand), (uint32_t)(xValue), (xOk) != pdFAIL)
 #define traceTIMER_COMMAND_RECEIVED(pxTimer_, xCommand, xValue)                                                              \
     tband_hook_timer_command((pxTimer_), (uint32_t)(pxTimer_)->uxTimerNumber, (uint32_t)(xCommand), (uint32_t)(xValue))
 #define traceTIMER_EXPIRED(pxTimer_) tband_emit_one(TBAND_EVT_TIMER_EXPIRED, (uint32_t)(pxTimer_)->uxTimerNumber)

@@ -74,6 +74,32 @@ static void *tband_object_at(uint32_t i, enum tband_kind *kind) {
 }
 #endif
 
+#if tband_configCOMPAT == 0 && (tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1 || tband_configFREERTOS_TIMER_TRACE_ENABLE == 1)
+/* The id of an object, and a value in it, where the kernel calls a hook after other tasks could run and delete the object: then its memory is
+ * not read, and the id is 0. If objects found no place, all are taken to live. */
+static TBAND_NOINLINE uint32_t tband_id_if_alive(const void *object, enum tband_kind kind, const UBaseType_t *id, const TickType_t *value,
+                                                 uint32_t *copy) {
+    uint32_t found = 0;
+    TBAND_LOCK();
+#if TBAND_REMEMBERS
+    size_t i = 0;
+    while (tband_objects_missing == 0 && i < tband_configFREERTOS_MAX_OBJECTS &&
+           (tband_objects[i] != object || tband_kinds[i] != (uint8_t)kind)) {
+        i++;
+    }
+    if (i < tband_configFREERTOS_MAX_OBJECTS)
+#endif
+    {
+        found = (uint32_t)*id;
+        *copy = (uint32_t)*value;
+    }
+    TBAND_UNLOCK();
+    (void)object;
+    (void)kind;
+    return found;
+}
+#endif
+
 static const struct tband_rtos tband_freertos;
 
 /* A new object. `flag` becomes TBAND_UNKEPT if its name need not be kept. */
@@ -256,6 +282,17 @@ void tband_hook_queue_name(void *queue, const char *name) {
     tband_emit_text(TBAND_EVT_QUEUE_NAME, (uint32_t)((const StaticQueue_t *)queue)->uxDummy8, 0, name);
 }
 
+void tband_hook_queue_registered(void *queue, const char *name) {
+    uint32_t flag = 0;
+#if TBAND_REMEMBERS
+    /* The kernel has its name, if the queue has a place. */
+    if (tband_objects_missing == 0) {
+        flag = TBAND_FROM_KERNEL;
+    }
+#endif
+    tband_emit_text(TBAND_EVT_QUEUE_NAME | flag, (uint32_t)((const StaticQueue_t *)queue)->uxDummy8, 0, name);
+}
+
 /* ---- The objects that the plain format does not know ------------------------------------------------------------------------------ */
 
 #if tband_configCOMPAT == 0
@@ -303,6 +340,17 @@ void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id) 
 #endif
 }
 
+#if tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
+void tband_hook_event_group_left(uint32_t event, const void *event_group, uint32_t timed_out) {
+    const StaticEventGroup_t *const group = (const StaticEventGroup_t *)event_group;
+    uint32_t bits;
+    const uint32_t id = tband_id_if_alive(group, TBAND_EVENT_GROUP, &group->uxDummy3, &group->xDummy1, &bits);
+    if (id != 0) {
+        tband_emit(event, id, bits, timed_out);
+    }
+}
+#endif
+
 void tband_hook_event_group_name(void *event_group, const char *name) {
     tband_emit_text(TBAND_EVT_EVENT_GROUP_NAME, (uint32_t)((const StaticEventGroup_t *)event_group)->uxDummy3, 0, name);
 }
@@ -314,6 +362,15 @@ uint32_t tband_hook_timer_created(void *timer, const char *name, uint32_t period
     tband_emit(TBAND_EVT_TIMER_CREATED, id, period_ticks, auto_reload);
     tband_emit_text(TBAND_EVT_TIMER_NAME | flag, id, 0, name);
     return id;
+}
+
+void tband_hook_timer_command_sent(const void *timer, uint32_t command, uint32_t value, bool is_queued) {
+    const StaticTimer_t *const of = (const StaticTimer_t *)timer;
+    uint32_t period;
+    const uint32_t id = tband_id_if_alive(of, TBAND_TIMER, &of->uxDummy7, &of->xDummy3, &period);
+    if (id != 0) {
+        tband_emit(is_queued ? TBAND_EVT_TIMER_COMMAND : TBAND_EVT_TIMER_COMMAND_FAILED, id, command, value);
+    }
 }
 
 void tband_hook_timer_command(void *timer, uint32_t timer_id, uint32_t command, uint32_t value) {

@@ -222,6 +222,17 @@ static void short_lived_task(void *arg) {
     vTaskDelete(NULL);
 }
 
+/* Waits for an event group that does not live on: either its end wakes the task, or a bit does, and then it ends the group itself. */
+static void group_waiter_task(void *arg) {
+    const EventGroupHandle_t group = arg;
+    note_run();
+    if (xEventGroupWaitBits(group, 1, pdTRUE, pdFALSE, portMAX_DELAY) != 0) {
+        vEventGroupDelete(group);
+    }
+    note_run();
+    vTaskDelete(NULL);
+}
+
 static void irq_task(void *arg) {
     (void)arg;
     uint32_t value;
@@ -303,8 +314,15 @@ static void short_lived_objects(void) {
     (void)xStreamBufferSend(stream, "x", 1, 0);
     (void)xStreamBufferReset(stream);
     vStreamBufferDelete(stream);
-    const EventGroupHandle_t group = xEventGroupCreate();
-    vEventGroupDelete(group);
+    for (uint32_t is_set = 0; is_set < 2; is_set++) {
+        const EventGroupHandle_t group = xEventGroupCreate();
+        (void)xTaskCreate(group_waiter_task, "waiter", configMINIMAL_STACK_SIZE, group, 5, NULL);
+        if (is_set != 0) {
+            (void)xEventGroupSetBits(group, 1);
+        } else {
+            vEventGroupDelete(group);
+        }
+    }
     const TimerHandle_t timer = xTimerCreate("passing", 10, pdFALSE, NULL, timer_called);
     (void)xTimerDelete(timer, 0);
 }

@@ -109,6 +109,23 @@ static void note_wait(const struct event *e) {
     }
 }
 
+/* Of an object that was deleted nothing is known any more: what a hook reads of it then is the memory of something else. */
+static void check_deleted(const struct event *e) {
+    static bool deleted[2][IDS];
+    const unsigned int a = (unsigned int)(e->field[0] % IDS);
+    const bool is_timer = e->id >= 0x48 && e->id <= 0x4e && e->id != 0x49;
+    const bool is_group = (e->id >= 0x38 && e->id <= 0x41) && e->id != 0x39;
+    if (!is_timer && !is_group) {
+        return;
+    }
+    if (e->field[0] >= IDS || deleted[is_timer][a]) {
+        wrong++;
+        printf("%s of %llu, which does not live, at %llu\n", event_name(e->id), (unsigned long long)e->field[0],
+               (unsigned long long)e->time);
+    }
+    deleted[is_timer][a] |= e->id == 0x40 || (e->id == 0x4b && e->field[1] == 5);
+}
+
 static void set_name(char names[IDS][32], const struct event *e) {
     memcpy(names[e->field[0] % IDS], e->text, e->text_len < 31 ? e->text_len + 1 : 31);
 }
@@ -211,6 +228,7 @@ int main(int argc, char **argv) {
             continue;
         }
         seen[e.id]++;
+        check_deleted(&e);
         if (e.id == 0x54) {
             switches++;
             /* The plain format has no other event to say who runs. */
