@@ -15,6 +15,9 @@ fn main() {
         .include(config)
         .include(library.join("include"))
         .include(library.join("port/sinks"))
-        .files(["src/tband.c", "src/tband_backend.c", "port/sinks/tband_sink_ring.c"].map(|file| library.join(file)))
+        .files(
+            ["src/tband.c", "src/tband_backend.c", "src/tband_functions.c", "port/sinks/tband_sink_ring.c"]
+                .map(|file| library.join(file)),
+        )
         .compile("tband");
 }

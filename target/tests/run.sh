@@ -622,12 +622,13 @@ set(TBAND_PORT posix)
 $get
 add_executable(firmware $target/examples/quickstart/main.c)
 target_include_directories(firmware PRIVATE $target/examples/quickstart)
-target_compile_definitions(firmware PRIVATE _POSIX_C_SOURCE=200809L)
+target_compile_definitions(firmware PRIVATE _POSIX_C_SOURCE=200809L tband_configFUNCTION_TRACE_ENABLE=1)
 target_link_libraries(firmware PRIVATE tband::tband)
 EOF
         {
             cmake -S "$work/$way" -B "$work/$way/build" "-DCMAKE_PREFIX_PATH=$work/prefix" &&
                 cmake --build "$work/$way/build" && (cd "$work/$way" && ./build/firmware && test -s trace.bin) &&
+                nm "$work/$way/build/firmware" | grep -q ' T __cyg_profile_func_enter' &&
                 { [ $way = installed ] || cmake --install "$work/$way/build" --prefix "$work/prefix"; }
         } >"$work/$way.log" 2>&1 || { fail "CMake, $way"; tail -5 "$work/$way.log"; }
     done
@@ -640,6 +641,12 @@ EOF
         $(sed -n 's/.*SRCS \(.*\)$/\1/p' CMakeLists.txt) \
         $(sed -n 's/.*${root}\/\([a-z_/]*\.c\).*/\1/p' zephyr/CMakeLists.txt); do
         ls $file >/dev/null || fail "a package names $file"
+    done
+    # Every package has what may be switched on.
+    for list in CMakeLists.txt cmake/tband.cmake zephyr/CMakeLists.txt rust/build.rs; do
+        for file in src/tband.c src/tband_backend.c src/tband_functions.c; do
+            grep -q "$file" $list || fail "$list has no $file"
+        done
     done
     for word in name version author maintainer sentence paragraph category url architectures; do
         grep -q "^$word=." library.properties || fail "library.properties has no $word"
