@@ -64,6 +64,9 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #define traceTASK_DELETE(pxTCB) tband_hook_task_deleted((pxTCB), (uint32_t)(pxTCB)->uxTaskNumber)
 #define traceTASK_SWITCHED_IN() tband_hook_task_switched_in((uint32_t)pxCurrentTCB->uxTaskNumber)
 
+/* How long a task is going to wait. For ever is the greatest number, however wide the kernel's ticks are. */
+#define TBAND_TICKS_TO_WAIT (xTicksToWait == portMAX_DELAY ? UINT32_MAX : (uint32_t)xTicksToWait)
+
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 #define traceMOVED_TASK_TO_READY_STATE(pxTCB)                                                                                \
     tband_emit_one(TBAND_EVT_TASK_TO_RDY_STATE, (uint32_t)(pxTCB)->uxTaskNumber)
@@ -90,7 +93,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 #define TBAND_QUEUE_BLOCK(event, pxQueue_)                                                                                   \
-    tband_emit((event), (uint32_t)(pxQueue_)->uxQueueNumber, (uint32_t)xTicksToWait, 0)
+    tband_emit((event), (uint32_t)(pxQueue_)->uxQueueNumber, TBAND_TICKS_TO_WAIT, 0)
 #define traceBLOCKING_ON_QUEUE_PEEK(pxQueue_) TBAND_QUEUE_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_PEEK, pxQueue_)
 #define traceBLOCKING_ON_QUEUE_SEND(pxQueue_) TBAND_QUEUE_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_SEND, pxQueue_)
 #define traceBLOCKING_ON_QUEUE_RECEIVE(pxQueue_) TBAND_QUEUE_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_RECEIVE, pxQueue_)
@@ -159,7 +162,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #endif
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 #define TBAND_STREAM_BLOCK(event, xStream)                                                                                   \
-    tband_emit((event), (uint32_t)(xStream)->uxStreamBufferNumber, (uint32_t)xTicksToWait, 0)
+    tband_emit((event), (uint32_t)(xStream)->uxStreamBufferNumber, TBAND_TICKS_TO_WAIT, 0)
 #define traceBLOCKING_ON_STREAM_BUFFER_SEND(xStream) TBAND_STREAM_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_STREAM_SEND, xStream)
 #define traceBLOCKING_ON_STREAM_BUFFER_RECEIVE(xStream)                                                                      \
     TBAND_STREAM_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_STREAM_RECEIVE, xStream)
@@ -187,7 +190,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #endif
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 #define traceTASK_NOTIFY_TAKE_BLOCK(...)                                                                                     \
-    tband_emit(TBAND_EVT_CURTASK_BLOCK_ON_NOTIFY, (uint32_t)TBAND_NOTIFY_INDEX(__VA_ARGS__), (uint32_t)xTicksToWait, 0)
+    tband_emit(TBAND_EVT_CURTASK_BLOCK_ON_NOTIFY, (uint32_t)TBAND_NOTIFY_INDEX(__VA_ARGS__), TBAND_TICKS_TO_WAIT, 0)
 #define traceTASK_NOTIFY_WAIT_BLOCK(...) traceTASK_NOTIFY_TAKE_BLOCK(__VA_ARGS__)
 #endif
 #endif
@@ -200,7 +203,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 #define TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)                                                                              \
     tband_emit(TBAND_EVT_CURTASK_BLOCK_ON_EVENT_GROUP, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits),           \
-               (uint32_t)xTicksToWait)
+               TBAND_TICKS_TO_WAIT)
 #define traceEVENT_GROUP_WAIT_BITS_BLOCK(xGroup, uxBits) TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)
 #define traceEVENT_GROUP_SYNC_BLOCK(xGroup, uxSet, uxBits) TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)
 #endif

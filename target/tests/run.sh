@@ -468,6 +468,8 @@ kernel() {
             -Dtband_configUSE_BACKEND_EXTERNAL=1 -Dtband_configCOMPAT=$compat
     done
     if [ "$1" = qemu ]; then
+        beside build_and_run qemu "SNAPSHOT, ticks of 16 bits" "$build/qemu-ticks16" -DconfigUSE_16_BIT_TICKS=1 \
+            -Dtband_configUSE_BACKEND_SNAPSHOT=1
         for compat in 0 1; do
             beside build_and_run qemu "POST_MORTEM reset compat=$compat" "$build/qemu-reset-$compat" -DAPP_RESET \
                 -Dtband_configUSE_BACKEND_POST_MORTEM=1 -Dtband_configCOMPAT=$compat

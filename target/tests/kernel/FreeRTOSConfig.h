@@ -14,7 +14,9 @@
 #define configTICK_RATE_HZ 1000
 #define configMAX_PRIORITIES 8
 #define configMAX_TASK_NAME_LEN 16
+#ifndef configUSE_16_BIT_TICKS
 #define configUSE_16_BIT_TICKS 0
+#endif
 #define configIDLE_SHOULD_YIELD 1
 #define configUSE_MUTEXES 1
 #define configUSE_RECURSIVE_MUTEXES 1

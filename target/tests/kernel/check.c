@@ -98,6 +98,12 @@ static void check_note(const char *line) {
 }
 
 static void note_wait(const struct event *e) {
+    /* The application waits for ever, or for some ticks. */
+    const uint64_t ticks = e->field[e->fields - 1];
+    if (e->id != 0x5a && ticks > 1000 && ticks != UINT32_MAX) {
+        wrong++;
+        printf("%s for %llu ticks at %llu\n", event_name(e->id), (unsigned long long)ticks, (unsigned long long)e->time);
+    }
     if (current != UNKNOWN && waits_for[current % IDS] != NULL) {
         waits++;
         if (strcmp(waits_for[current % IDS], event_name(e->id)) != 0) {
