@@ -117,7 +117,7 @@ fn a_drop_count_needs_time() {
     let mut records = Records::default();
     records.read(Reading::Plain, &capture, 0..capture.len());
     for at in records.packets[300..2000].iter().step_by(100).map(|record| record.offset as usize) {
-        for (delta, is_believed) in [(92, false), (90_000, true)] {
+        for (delta, is_believed) in [(92u32, false), (90_000, true)] {
             let (mut damaged, mut made_up) = (capture.clone(), Vec::new());
             encode::packet(Reading::Plain, 0, id::OVERFLOW, &numbers(&[114]), delta, &mut made_up);
             damaged.splice(at..at, made_up);
@@ -584,6 +584,104 @@ fn a_call_that_is_recorded_twice_is_one() {
     assert_eq!(called(&stream), [set, remove, "end", "end", delay, "end", set, "end"]);
 }
 
+/// An end ends its own call, with those within it, and no other.
+#[test]
+fn the_end_of_a_call_ends_no_other_call() {
+    let mut stream = small("N=x,O=FreeRTOS");
+    stream.n(197, &[10]).n(285, &[9]).n(id::END_CALL, &[197]).n(id::END_CALL, &[285, 0]);
+    stream.n(197, &[11]).n(id::END_CALL, &[285, 0]).n(id::END_CALL, &[197]);
+    let [remove, delay] = ["begin uxListRemove", "begin vTaskDelay"];
+    assert_eq!(called(&stream), [delay, remove, "end", "end", delay, "end"]);
+    let conversion = convert(&stream.bytes, Cut::WHOLE);
+    assert_eq!([losses::EXIT_MISSING, losses::SPAN_END_WITHOUT_BEGIN].map(|kind| lost(&conversion, kind).0), [1, 2]);
+}
+
+/// A recording of a target of 64 or 32 bits. Its counter has 28 bits, so a difference across its wrap has ones before it.
+fn of_bits(is_wide: bool, base: u64) -> Vec<u8> {
+    let mut stream = Stream::default();
+    let payload = |values: &[u64]| {
+        let mut bytes = Vec::new();
+        let limit = if is_wide { u64::MAX } else { u64::from(u32::MAX) };
+        values.iter().for_each(|value| encode::number(value & limit, &mut bytes));
+        bytes
+    };
+    let id_of = |address: u64| (base + address).wrapping_sub(base) >> 2 & (u64::MAX >> 2);
+    let minus_one = u64::MAX;
+    encode::sync(&mut stream.bytes);
+    stream.put(id::TRACE_START, &[]).put(id::INIT, &payload(&[10_000_000, 10_000_000, base, 2]));
+    stream.put(id::SYSDESC, &encode::numbers_and_text(&[], "N=x,O=FreeRTOS"));
+    stream.put(id::SYSTIME_US, &payload(&[1 << 40 | 600, 1 << 8]));
+    for (task, name) in [(0x100, "one"), (0x200, "two")] {
+        let mut info = payload(&[id_of(task), 3]);
+        encode::text(name.as_bytes(), &mut info);
+        stream.put(id::TASK_INFO, &info).put(id::STACK_INFO, &payload(&[id_of(task), base + 0x4000, 2048, 512]));
+    }
+    for round in 0..20 {
+        stream.put(id::TASK_START_EXEC, &payload(&[id_of(0x100)]));
+        stream.put(92, &payload(&[id_of(0x800), id_of(0x900), minus_one, 0])).put(id::END_CALL, &payload(&[92, minus_one]));
+        let delta = 300 + round;
+        let wrapped = if is_wide { u64::from(u32::MAX) << 28 | delta } else { delta };
+        encode::packet(Reading::Wide, 0, id::TASK_START_EXEC, &payload(&[id_of(0x200)]), wrapped, &mut stream.bytes);
+    }
+    stream.bytes
+}
+
+#[test]
+fn numbers_may_have_64_bits() {
+    let narrow = of_bits(false, 0x2000_0000);
+    let said = |conversion: &Conversion| {
+        let details = &conversion.summary.facts.details;
+        details.iter().find(|detail| detail.name == "numbers").map(|detail| detail.value.clone())
+    };
+    let bits_32 = convert(&narrow, Cut::WHOLE);
+    assert_eq!(said(&bits_32), None);
+    assert_eq!(ran(&narrow).len(), 2);
+    for base in [0x2000_0000, 0x0008_8000_0000] {
+        let wide = of_bits(true, base);
+        assert_eq!(subject().format.probe(&wide, true).map(|probe| probe.score), Some(97));
+        let bits_64 = convert(&wide, Cut::WHOLE);
+        assert_eq!(said(&bits_64).as_deref(), Some("of up to 64 bits"));
+        assert_eq!(bits_64.summary.ledger.entries(), []);
+        assert_eq!((listed(&wide), ran(&wide)), (listed(&narrow), ran(&narrow)));
+        let trace = bits_64.read();
+        let receive = trace.slices.iter().find(|slice| slice.name == "xQueueGenericReceive").expect("it is drawn");
+        let argument = |name| format!("{:?}", receive.arg(name).expect("it is drawn"));
+        let queue = base + 0x800;
+        assert!(argument("xQueue").contains(&queue.to_string()), "{}", argument("xQueue"));
+        assert!(argument("xTicksToWait").contains("18446744073709551615"), "{}", argument("xTicksToWait"));
+    }
+}
+
+/// The time since the restart may have more than 32 bits.
+#[test]
+fn a_target_of_64_bits_may_have_run_for_long() {
+    let mut wide = of_bits(true, 0x0008_8000_0000);
+    let start_after = |ticks: u64| {
+        let mut packet = Vec::new();
+        encode::packet(Reading::Wide, 0, id::TRACE_START, &[], ticks, &mut packet);
+        packet
+    };
+    let short = wide.splice(10..12, start_after(60_000_000_000));
+    assert_eq!(short.collect::<Vec<u8>>(), start_after(100));
+    let first = listed(&wide)[0].1;
+    assert_eq!(first, Some(6_000_000_000_000));
+}
+
+/// Bytes that happen to look like numbers of 64 bits do not change how others are read.
+#[test]
+fn damage_makes_no_numbers_of_64_bits() {
+    let (capture, _) = generate_with_truth(&GenerateOptions { bytes: 30_000, seed: 5, ..GenerateOptions::default() });
+    for seed in 0..200u64 {
+        let mut damaged = capture.clone();
+        for place in 0..1 + seed % 8 {
+            let at = 200 + (seed * 7919 + place * 1237) as usize % 12_000;
+            let noise = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(place as u32 * 8) | 0x8080_8080_8080;
+            damaged[at..at + 8].copy_from_slice(&noise.to_le_bytes());
+        }
+        assert_eq!(Reading::of(&damaged), Reading::Plain, "seed {seed}");
+    }
+}
+
 /// The name of the device says how ids are read, also if the recording begins late in the file.
 #[test]
 fn both_cores_are_found_after_other_bytes() {
@@ -717,6 +815,27 @@ fn the_program_is_compared_with_the_one_that_ran() {
             other => panic!("{:?}", other.map(|_| ())),
         }
     }
+}
+
+/// The program may lack what names need, or be another one.
+#[test]
+fn what_the_program_lacks_is_said() {
+    let hints = |file: &str, capture: &[u8]| {
+        let path = format!("{}/testdata/symbols/{file}", env!("CARGO_MANIFEST_DIR"));
+        let program = std::fs::read(path).expect("it is in the repository");
+        let mut subject = subject();
+        subject.options.own.push(("elf", OptionValue::File { path: file.into(), bytes: program.into() }));
+        subject.convert(capture, Cut::WHOLE).summary.facts.hints.join(" ")
+    };
+    let capture = functions(true, true);
+    let said = hints("pump_no_debug.elf", &capture);
+    assert!(said.contains("About pump_no_debug.elf: it has no debug information"), "{said}");
+    let said = hints("pump.elf", &capture);
+    assert!(!said.contains("debug information") && !said.contains("another one"), "{said}");
+    let mut stream = small("N=x,O=embOS");
+    stream.n(id::EX, &[extended::PRINT_ELF, 0x0900_0000, 0, 1]).n(id::EX, &[extended::PRINT_ELF, 0x0900_0100, 0, 1]);
+    let said = hints("pump.elf", &stream.bytes);
+    assert!(said.contains("The program has only 0 of 2 addresses in the recording"), "{said}");
 }
 
 /// A recording that begins after the heap module's description has its events by ESP-IDF's file.

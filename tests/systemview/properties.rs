@@ -50,19 +50,31 @@ fn piece() -> impl Strategy<Value = Piece> {
     ]
 }
 
+/// On a target of 64 bits, large numbers have more than 32.
+fn numbers(reading: Reading, values: &[u32]) -> Vec<u8> {
+    let mut payload = Vec::new();
+    for &value in values {
+        let more = if reading == Reading::Wide && value > 1 << 16 { u64::from(value) << 32 } else { 0 };
+        encode::number(more | u64::from(value), &mut payload);
+    }
+    payload
+}
+
 fn capture(reading: Reading, pieces: &[Piece]) -> Vec<u8> {
     let mut bytes = if reading == Reading::CoreBit { encode::header(reading).to_vec() } else { Vec::new() };
     for (index, piece) in pieces.iter().enumerate() {
         let core = (index / 3 % 2) as u8;
         match piece {
-            Piece::Numbers(id, values, delta) => encode::packet(reading, core, *id, &encode::numbers(values), *delta, &mut bytes),
+            Piece::Numbers(id, values, delta) => {
+                encode::packet(reading, core, *id, &numbers(reading, values), *delta, &mut bytes)
+            }
             Piece::Text(id, values, text, delta) => {
                 encode::packet(reading, core, *id, &encode::numbers_and_text(values, text), *delta, &mut bytes);
             }
             Piece::Start(delta) => {
                 encode::sync(&mut bytes);
                 encode::packet(reading, core, 10, &[], *delta, &mut bytes);
-                encode::packet(reading, core, 24, &encode::numbers(&[1_000_000, 1, 0x2000_0000, 2]), 10, &mut bytes);
+                encode::packet(reading, core, 24, &encode::numbers(&[1_000_000, 1, 0x2000_0000, 2]), 10u32, &mut bytes);
             }
             Piece::Bytes(more) => bytes.extend(more),
             Piece::Missing(missing) => bytes.truncate(bytes.len().saturating_sub(*missing)),
@@ -72,7 +84,7 @@ fn capture(reading: Reading, pieces: &[Piece]) -> Vec<u8> {
 }
 
 fn reading() -> impl Strategy<Value = Reading> {
-    prop::sample::select(vec![Reading::Plain, Reading::CoreBit])
+    prop::sample::select(vec![Reading::Plain, Reading::CoreBit, Reading::Wide])
 }
 
 proptest! {

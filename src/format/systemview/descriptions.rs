@@ -153,7 +153,7 @@ impl Descriptions {
     fn add_line(&mut self, line: &str) -> bool {
         let line = line.trim();
         let Some((number, rest)) = line.split_once(char::is_whitespace) else { return false };
-        let Some(id) = number.parse::<u16>().ok().filter(|&id| id >= id::FIRST_OF_KERNEL && u32::from(id) < ID_LIMIT) else {
+        let Some(id) = number.parse::<u16>().ok().filter(|&id| id >= id::FIRST_OF_KERNEL && id < ID_LIMIT) else {
             return false;
         };
         self.add_event(id, rest);
@@ -168,7 +168,7 @@ impl Descriptions {
                 name = Some(module.to_owned());
             } else if let Some((number, rest)) = part.split_once(char::is_whitespace)
                 && let Ok(number) = number.parse::<u16>()
-                && let Some(id) = offset.checked_add(number).filter(|&id| u32::from(id) < ID_LIMIT)
+                && let Some(id) = offset.checked_add(number).filter(|&id| id < ID_LIMIT)
             {
                 self.add_event(id, rest);
             }

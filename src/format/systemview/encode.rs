@@ -4,7 +4,8 @@ use super::packet::{Reading, SYNC};
 use super::record::id;
 
 /// Appends a number.
-pub fn number(mut value: u32, out: &mut Vec<u8>) {
+pub fn number(value: impl Into<u64>, out: &mut Vec<u8>) {
+    let mut value = value.into();
     while value > 0x7F {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -39,7 +40,7 @@ pub fn numbers_and_text(values: &[u32], last: &str) -> Vec<u8> {
 }
 
 /// Appends a packet.
-pub fn packet(reading: Reading, core: u8, id: u16, payload: &[u8], delta: u32, out: &mut Vec<u8>) {
+pub fn packet(reading: Reading, core: u8, id: u16, payload: &[u8], delta: impl Into<u64>, out: &mut Vec<u8>) {
     let start = out.len();
     number(u32::from(id), out);
     if reading == Reading::CoreBit
@@ -65,7 +66,7 @@ pub fn sync(out: &mut Vec<u8>) {
 #[must_use]
 pub fn header(reading: Reading) -> &'static [u8] {
     match reading {
-        Reading::Plain => b";\n; Version     SEGGER SystemViewer V3.54\n; Author      traceconv\n;\n",
+        Reading::Plain | Reading::Wide => b";\n; Version     SEGGER SystemViewer V3.54\n; Author      traceconv\n;\n",
         Reading::CoreBit => b";\n; Version     SEGGER SystemViewer V2.42\n; Author      Espressif Inc\n; ESP_Extension\n;\n",
     }
 }

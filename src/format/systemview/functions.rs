@@ -22,7 +22,7 @@ const ADDRESSES: usize = 32;
 
 /// The events of modules, and the first arguments of those whose payloads all are two numbers.
 #[derive(Clone, Debug, Default)]
-pub struct ModuleEvents(BTreeMap<u16, Option<BTreeSet<u32>>>);
+pub struct ModuleEvents(BTreeMap<u16, Option<BTreeSet<u64>>>);
 
 impl ModuleEvents {
     /// Notes an event.
@@ -30,11 +30,11 @@ impl ModuleEvents {
         if event >= id::FIRST_OF_MODULES + IDS {
             return;
         }
-        let pair = payload.next_number().zip(payload.next_number()).filter(|_| payload.0.is_empty());
+        let pair = payload.next_long().zip(payload.next_long()).filter(|_| payload.0.is_empty());
         self.add(event, pair.map(|(first, _)| first));
     }
 
-    fn add(&mut self, event: u16, first: Option<u32>) {
+    fn add(&mut self, event: u16, first: Option<u64>) {
         let known = self.0.entry(event).or_insert_with(|| Some(BTreeSet::new()));
         match (known.as_mut(), first) {
             (Some(all), Some(first)) => {
@@ -63,10 +63,10 @@ impl ModuleEvents {
 
     /// The first of two ids, one after the other and not described, whose first arguments all are addresses of functions.
     pub fn functions(&self, symbols: &Symbols, is_described: impl Fn(u16) -> bool) -> Option<u16> {
-        let is_start = |&address: &u32| {
+        let is_start = |&address: &u64| {
             // An address of Thumb code may have its lowest bit set.
-            let starts = [u64::from(address), u64::from(address & !1)];
-            symbols.function_at(u64::from(address)).is_some_and(|function| starts.contains(&function.start))
+            let starts = [address, address & !1];
+            symbols.function_at(address).is_some_and(|function| starts.contains(&function.start))
         };
         let are_functions = |event| {
             let firsts = self.0.get(&event).and_then(Option::as_ref);

@@ -105,7 +105,7 @@ struct InputOptions {
 
 impl InputOptions {
     fn read(options: &FormatOptions) -> Result<InputOptions, OptionError> {
-        let program = ElfFile::read(options, Some(32))?;
+        let program = ElfFile::read(options, None)?;
         let is_match_required = is_match_required(options, program.is_some())?;
         let mut described = Vec::new();
         for (path, bytes) in options.files("systemview-desc") {

@@ -1,11 +1,12 @@
 //! Where packets begin and end.
 //!
 //! A packet is an id, for ids from 24 on the length of its payload, the payload, and the ticks since the packet before. Numbers have 7
-//! bits to a byte, the lowest first; texts begin with their length. There is no delimiter and no checksum: where a packet begins depends
+//! bits to a byte, the lowest first; those of a target of 64 bits may have 64 ([`Reading::Wide`]). Texts begin with their length. There is no delimiter and no checksum: where a packet begins depends
 //! on the packet before it. Ten zero bytes (*sync*) come before the first packet. After damage, reading continues at the next sync or
 //! at the first position from which [`CONFIRMED_BY`] packets follow each other ([`crate::frame::sync`] says how parts agree on that).
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::frame::sync::Grammar;
@@ -19,7 +20,7 @@ pub const SYNC: [u8; 10] = [0; 10];
 pub const MAX_PACKET_BYTES: usize = 1024;
 
 /// Ids are below this: 512 for the system and the kernel, the others for modules.
-pub const ID_LIMIT: u32 = 4096;
+pub const ID_LIMIT: u16 = 4096;
 
 /// More bytes than a number has.
 const NUMBER_BYTES: usize = 10;
@@ -56,15 +57,30 @@ const EXTENSION: &[u8] = b"; ESP_Extension";
 const NUMBERS_LIMIT: usize = 64;
 const TEXT_FIELD_LIMIT: usize = 8;
 
-/// How an id is read.
+/// How ids and numbers are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reading {
-    /// As the library sends it.
+    /// As the library sends them.
     #[default]
     Plain,
-    /// As Espressif's port sends it: bit 6 of the last byte of the id is the core.
+    /// As Espressif's port sends ids: bit 6 of the last byte is the core.
     CoreBit,
+    /// As a target of 64 bits sends them. The library's type `U32` is `unsigned long`, so that addresses, negative values and differences of time
+    /// stamps may have up to ten bytes.
+    Wide,
 }
+
+/// Numbers of more than 32 bits are looked for in this number of bytes from the first start on.
+const WIDE_BYTES: usize = 16 << 10;
+
+/// Fewer packets with such numbers that have the same upper half may be made up by damage.
+const WIDE_PACKETS: usize = 2;
+
+/// So many bytes in a row whose highest bit is set are only in such numbers.
+const WIDE_RUN: usize = 5;
+
+/// The most ticks of a difference. More would be many days.
+const DELTA_LIMIT: u64 = 1 << 53;
 
 impl Reading {
     /// The reading of an input, from its header and its first description of the device, which may come after other bytes.
@@ -76,11 +92,64 @@ impl Reading {
         let start = start.get(..4 * MAX_PACKET_BYTES).unwrap_or(start);
         let header = header_bytes(start).and_then(|len| start.get(..len)).unwrap_or(&[]);
         let has = |text: &[u8], words: &[u8]| memchr::memmem::find(text, words).is_some();
-        match has(header, EXTENSION) || has(start, b"D=ESP") || has(start, b"D=esp") {
-            true => Reading::CoreBit,
-            false => Reading::Plain,
+        if has(header, EXTENSION) || has(start, b"D=ESP") || has(start, b"D=esp") {
+            return Reading::CoreBit;
         }
+        if has_wide_numbers(input.get(at..).unwrap_or(&[])) { Reading::Wide } else { Reading::Plain }
     }
+
+    /// A number of a payload, and its length in bytes.
+    #[inline]
+    fn number(self, bytes: &[u8]) -> Option<(u64, usize)> {
+        number(bytes).filter(|&(value, _)| self == Reading::Wide || value <= u64::from(u32::MAX))
+    }
+
+    /// A difference of time stamps, and its length in bytes.
+    #[inline]
+    fn delta(self, bytes: &[u8]) -> Option<(u64, usize)> {
+        let (value, len) = self.number(bytes)?;
+        let value = if value < DELTA_LIMIT { value } else { narrow_delta(value)? };
+        Some((value, len))
+    }
+}
+
+/// A target of 64 bits whose counter has fewer bits sends a difference across the counter's wrap with 32 bits of ones before it. *(The library's
+/// `MAKE_DELTA_32BIT` shifts a counter's missing bits out of 64 then, not out of 32.)*
+#[cold]
+fn narrow_delta(value: u64) -> Option<u64> {
+    let bits = (u64::BITS - value.leading_zeros()).checked_sub(32)?;
+    (value >> bits == u64::from(u32::MAX)).then_some(value & ((1 << bits) - 1))
+}
+
+/// Whether the packets at the begin of a recording have numbers of more than 32 bits. Those of a program are alike: addresses of one memory, negative
+/// values, differences across a wrap; those that damage makes up are not.
+fn has_wide_numbers(input: &[u8]) -> bool {
+    let first = input.get(..WIDE_BYTES).unwrap_or(input);
+    let goes_on = |at: usize| first.get(at).is_some_and(|&byte| byte >= 0x80);
+    let begins_run = |at: usize| (at..at + WIDE_RUN).all(goes_on);
+    // Each run has a place whose number is a multiple of its length. Nearly all recordings have none.
+    let has_run = |at: usize| goes_on(at) && (at.saturating_sub(WIDE_RUN - 1)..=at).any(begins_run);
+    if !(0..first.len()).step_by(WIDE_RUN).any(has_run) {
+        return false;
+    }
+    let framing = Framing::new(Reading::Wide);
+    let (mut at, mut damaged) = (0, 0);
+    let mut upper_halves = BTreeMap::<u64, usize>::new();
+    while at < first.len() {
+        let Some(packet) = framing.read(input, at) else {
+            damaged += 1;
+            at = framing.after_damage(input, at).max(at + 1);
+            continue;
+        };
+        let end = at + usize::from(packet.bytes);
+        if read(Reading::Plain, input, at).is_none()
+            && let Some((value, _)) = (at..end).find(|&at| begins_run(at)).and_then(|run| number(input.get(run..end)?))
+        {
+            *upper_halves.entry(value >> 32).or_default() += 1;
+        }
+        at = end;
+    }
+    upper_halves.into_values().max().is_some_and(|most| most >= WIDE_PACKETS && most > damaged)
 }
 
 /// A packet, as ranges of the input.
@@ -91,13 +160,13 @@ pub struct Packet {
     /// The bit for the core.
     pub core: u8,
     /// Where its payload begins, in bytes from its start.
-    pub payload_at: u16,
+    pub payload_at: u8,
     /// The length of its payload in bytes.
     pub payload_bytes: u16,
     /// Its length in bytes.
     pub bytes: u16,
     /// The ticks since the packet before.
-    pub delta: u32,
+    pub delta: u64,
 }
 
 impl Packet {
@@ -117,25 +186,25 @@ impl Packet {
     }
 }
 
-/// A number, and its length in bytes.
+/// A number of at most 64 bits, and its length in bytes.
 #[inline(always)]
 #[must_use]
-pub fn number(bytes: &[u8]) -> Option<(u32, usize)> {
+pub fn number(bytes: &[u8]) -> Option<(u64, usize)> {
     match *bytes {
-        [first @ ..0x80, ..] => Some((u32::from(first), 1)),
-        [first, second @ ..0x80, ..] => Some((u32::from(first & 0x7F) | u32::from(second) << 7, 2)),
+        [first @ ..0x80, ..] => Some((u64::from(first), 1)),
+        [first, second @ ..0x80, ..] => Some((u64::from(first & 0x7F) | u64::from(second) << 7, 2)),
         _ => long_number(bytes),
     }
 }
 
 #[cold]
-fn long_number(bytes: &[u8]) -> Option<(u32, usize)> {
+fn long_number(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0;
-    for (index, &byte) in bytes.iter().take(5).enumerate() {
-        if index == 4 && byte > 0x0F {
+    for (index, &byte) in bytes.iter().take(10).enumerate() {
+        if index == 9 && byte > 1 {
             return None;
         }
-        value |= u32::from(byte & 0x7F) << (7 * index);
+        value |= u64::from(byte & 0x7F) << (7 * index);
         if byte < 0x80 {
             return Some((value, index + 1));
         }
@@ -163,10 +232,10 @@ fn is_readable(text: &[u8]) -> bool {
 
 /// The length of the payload of `shape` at the start of `bytes`.
 #[inline]
-fn measure(shape: Shape, bytes: &[u8]) -> Option<usize> {
+fn measure(reading: Reading, shape: Shape, bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     for _ in 0..shape.numbers {
-        at += number(bytes.get(at..)?)?.1;
+        at += reading.number(bytes.get(at..)?)?.1;
     }
     if shape.has_text {
         let (name, len) = text(bytes.get(at..)?)?;
@@ -177,7 +246,7 @@ fn measure(shape: Shape, bytes: &[u8]) -> Option<usize> {
 }
 
 /// Whether a payload is numbers, or a text after a few of them.
-fn numbers_or_text(payload: &[u8]) -> bool {
+fn numbers_or_text(reading: Reading, payload: &[u8]) -> bool {
     let mut rest = payload;
     for count in 0..NUMBERS_LIMIT {
         if rest.is_empty()
@@ -185,7 +254,7 @@ fn numbers_or_text(payload: &[u8]) -> bool {
         {
             return true;
         }
-        let Some((_, len)) = number(rest) else { return false };
+        let Some((_, len)) = reading.number(rest) else { return false };
         rest = rest.get(len..).unwrap_or(&[]);
     }
     false
@@ -206,16 +275,16 @@ fn are_short_numbers(bytes: &[u8], len: usize) -> bool {
 }
 
 /// Whether a payload fits an id from 24 on. The functions of the kernel and of modules have numbers; a text is the last field, or short.
-fn fits(id: u16, payload: &[u8]) -> bool {
+fn fits(reading: Reading, id: u16, payload: &[u8]) -> bool {
     let numbers = |payload: &[u8], counts: Range<usize>| {
         let (mut at, mut count) = (0, 0);
         while let Some(rest) = payload.get(at..).filter(|rest| !rest.is_empty()) {
-            let Some((_, len)) = number(rest) else { return false };
+            let Some((_, len)) = reading.number(rest) else { return false };
             (at, count) = (at + len, count + 1);
         }
         counts.contains(&count)
     };
-    let exactly = |numbers, has_text| measure(Shape { numbers, has_text }, payload) == Some(payload.len());
+    let exactly = |numbers, has_text| measure(reading, Shape { numbers, has_text }, payload) == Some(payload.len());
     match id {
         id::INIT => numbers(payload, 4..5),
         id::NAME_RESOURCE => exactly(1, true),
@@ -223,7 +292,7 @@ fn fits(id: u16, payload: &[u8]) -> bool {
         id::NUMMODULES | id::TASK_TERMINATE => exactly(1, false),
         id::END_CALL => numbers(payload, 1..3),
         id::EX => number(payload).is_some_and(|(number, _)| number < 32),
-        id::FIRST_OF_KERNEL.. => numbers_or_text(payload),
+        id::FIRST_OF_KERNEL.. => numbers_or_text(reading, payload),
         _ => false,
     }
 }
@@ -294,7 +363,7 @@ const SHORT_WINDOW: usize = 16;
 fn short(reading: Reading, window: &[u8; SHORT_WINDOW]) -> Option<Packet> {
     let first = window[0];
     let (id, core) = match reading {
-        Reading::Plain => (first, 0),
+        Reading::Plain | Reading::Wide => (first, 0),
         Reading::CoreBit => (first & 0x3F, first >> 6),
     };
     if first >= 0x80 || matches!(first, b';' | b'S') {
@@ -330,8 +399,8 @@ fn short(reading: Reading, window: &[u8; SHORT_WINDOW]) -> Option<Packet> {
     if end == 0 || bytes >= SYNC.len() && window[SYNC.len() - 1] == 0 {
         return None;
     }
-    let [payload_at, payload_bytes, bytes] = [payload_at, payload_bytes, bytes].map(|number| number as u16);
-    Some(Packet { id: id.into(), core, payload_at, payload_bytes, bytes, delta })
+    let [payload_bytes, bytes] = [payload_bytes, bytes].map(|number| number as u16);
+    Some(Packet { id: id.into(), core, payload_at: payload_at as u8, payload_bytes, bytes, delta: delta.into() })
 }
 
 /// The packet at `at`; `None` if there is no valid one.
@@ -361,50 +430,50 @@ fn read_any(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
         return Some(pseudo(id::HELLO, len));
     }
     let (id, core, mut payload_at) = match reading {
-        Reading::Plain => {
-            let (id, len) = number(bytes)?;
+        Reading::Plain | Reading::Wide => {
+            let (id, len) = Reading::Plain.number(bytes)?;
             (id, 0, len)
         }
         Reading::CoreBit => {
             if first < 0x80 {
-                (u32::from(first & 0x3F), first >> 6, 1)
+                (u64::from(first & 0x3F), first >> 6, 1)
             } else {
                 match *bytes.get(1)? {
                     // The header of a block of the memory that the target shares with the debugger; no block is empty.
                     second if second == first => return (!has_block_header(bytes.get(2..)?)).then(|| pseudo(id::BLOCK, 2)),
                     second if second >= 0x80 => return None,
-                    second => (u32::from(first & 0x7F) | u32::from(second & 0x3F) << 7, second >> 6, 2),
+                    second => (u64::from(first & 0x7F) | u64::from(second & 0x3F) << 7, second >> 6, 2),
                 }
             }
         }
     };
-    if id >= ID_LIMIT {
+    if id >= u64::from(ID_LIMIT) {
         return None;
     }
     let id = id as u16;
     let payload_bytes = match SHAPES.get(usize::from(id)) {
-        Some(shape) => measure((*shape)?, bytes.get(payload_at..)?)?,
+        Some(shape) => measure(reading, (*shape)?, bytes.get(payload_at..)?)?,
         None => {
-            let (len, len_bytes) = number(bytes.get(payload_at..)?)?;
+            let (len, len_bytes) = Reading::Plain.number(bytes.get(payload_at..)?)?;
             payload_at += len_bytes;
             let len = len as usize;
             let payload = bytes.get(payload_at..payload_at.checked_add(len)?)?;
             let is_short = id >= id::FIRST_OF_KERNEL && are_short_numbers(bytes.get(payload_at..)?, len);
-            if !is_short && !fits(id, payload) {
+            if !is_short && !fits(reading, id, payload) {
                 return None;
             }
             len
         }
     };
     let delta_at = payload_at + payload_bytes;
-    let (delta, delta_bytes) = number(bytes.get(delta_at..)?)?;
+    let (delta, delta_bytes) = reading.delta(bytes.get(delta_at..)?)?;
     if holds_start(reading, bytes, delta_at + delta_bytes) {
         return None;
     }
     Some(Packet {
         id,
         core,
-        payload_at: payload_at as u16,
+        payload_at: payload_at as u8,
         payload_bytes: payload_bytes as u16,
         bytes: (delta_at + delta_bytes) as u16,
         delta,
@@ -462,7 +531,7 @@ pub fn starts(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
         from = at + bytes.get(at..)?.iter().take_while(|&&byte| byte == 0).count();
         Some(from)
     })
-    .filter(move |&end| [Reading::Plain, Reading::CoreBit].into_iter().any(|reading| is_start(reading, bytes, end)))
+    .filter(move |&end| [Reading::Wide, Reading::CoreBit].into_iter().any(|reading| is_start(reading, bytes, end)))
     .map(|end| end - SYNC.len())
 }
 
@@ -588,7 +657,7 @@ mod tests {
                 3 => 0u8..8, 3 => any::<u8>(), 2 => 1u8..0x40, 2 => 0x80u8.., 1 => Just(0u8)
             ], SHORT_WINDOW..40),
         ) {
-            for reading in [Reading::Plain, Reading::CoreBit] {
+            for reading in [Reading::Plain, Reading::CoreBit, Reading::Wide] {
                 if let Some(packet) = bytes.first_chunk().and_then(|window| short(reading, window)) {
                     prop_assert_eq!(read_any(reading, &bytes, 0), Some(packet));
                 }

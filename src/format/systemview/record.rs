@@ -131,15 +131,27 @@ extended_packets! {
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The next number; 0 beyond the end of the payload.
+    /// The lowest 32 bits of the next number; 0 beyond the end of the payload.
     #[inline]
     pub fn number(&mut self) -> u32 {
-        self.next_number().unwrap_or(0)
+        self.long() as u32
+    }
+
+    /// The lowest 32 bits of the next number, if there is one.
+    #[inline]
+    pub fn next_number(&mut self) -> Option<u32> {
+        self.next_long().map(|value| value as u32)
+    }
+
+    /// The next number; 0 beyond the end of the payload.
+    #[inline]
+    pub fn long(&mut self) -> u64 {
+        self.next_long().unwrap_or(0)
     }
 
     /// The next number, if there is one.
     #[inline]
-    pub fn next_number(&mut self) -> Option<u32> {
+    pub fn next_long(&mut self) -> Option<u64> {
         let (value, len) = super::packet::number(self.0)?;
         self.0 = self.0.get(len..).unwrap_or(&[]);
         Some(value)

@@ -95,9 +95,11 @@ pub struct Init {
     /// Of the processor's clock.
     pub cpu_freq: u32,
     /// Ids are addresses minus this, …
-    pub ram_base: u32,
+    pub ram_base: u64,
     /// … shifted right by this number of bits.
     pub id_shift: u32,
+    /// Whether addresses have 64 bits.
+    pub is_wide: bool,
 }
 
 impl Init {
@@ -107,15 +109,17 @@ impl Init {
         Rate::from_hz(u64::from(self.sys_freq), 1)
     }
 
-    fn read(fields: &mut Fields<'_>) -> Init {
-        let mut next = || fields.number();
-        Init { sys_freq: next(), cpu_freq: next(), ram_base: next(), id_shift: next() }
+    fn read(reading: Reading, fields: &mut Fields<'_>) -> Init {
+        let (sys_freq, cpu_freq) = (fields.number(), fields.number());
+        let (ram_base, id_shift) = (fields.long(), fields.number());
+        Init { sys_freq, cpu_freq, ram_base, id_shift, is_wide: reading == Reading::Wide }
     }
 
     /// The address that was shortened to an id.
     #[must_use]
-    pub fn address(&self, id: u32) -> u32 {
-        id.checked_shl(self.id_shift).unwrap_or(0).wrapping_add(self.ram_base)
+    pub fn address(&self, id: u64) -> u64 {
+        let address = id.checked_shl(self.id_shift).unwrap_or(0).wrapping_add(self.ram_base);
+        if self.is_wide { address } else { address & u64::from(u32::MAX) }
     }
 }
 
@@ -142,7 +146,7 @@ struct Placed<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Start {
     /// Its own time stamp.
-    stamp: u32,
+    stamp: u64,
     /// Whether the recorder was stopped since the start before.
     is_after_stop: bool,
     /// The configuration in the next packet.
@@ -234,6 +238,12 @@ fn insert<T: Ord>(set: &mut BTreeSet<T>, item: T, excess: &mut u64) -> bool {
     is_there
 }
 
+/// Ticks after others. Times beyond this limit are beyond all others too.
+#[inline]
+pub fn later(ticks: u64, delta: u64) -> u64 {
+    ticks.saturating_add(delta).min(1 << 62)
+}
+
 impl ScanFacts {
     /// Notes that a thing is used.
     #[inline]
@@ -315,9 +325,9 @@ impl ScanFacts {
         if !packet.has_time() {
             return;
         }
-        self.ticks += u64::from(packet.delta);
+        self.ticks = later(self.ticks, packet.delta);
         self.packets += 1;
-        self.by_bits[(u32::BITS - packet.delta.leading_zeros()).min(31) as usize] += 1;
+        self.by_bits[(u64::BITS - packet.delta.leading_zeros()).min(31) as usize] += 1;
         if let Some(core) = self.cores.get_mut(usize::from(packet.core)) {
             *core = true;
         }
@@ -339,7 +349,7 @@ impl ScanFacts {
             id::ISR_ENTER => self.note(Kind::Interrupts(packet.core), fields.number()),
             id::TRACE_START if self.starts.len() < STARTS_LIMIT => {
                 let next = read(reading, input, at + usize::from(packet.bytes)).filter(|next| next.id == id::INIT);
-                let init = next.map(|next| Init::read(&mut next.fields(input, at + usize::from(packet.bytes))));
+                let init = next.map(|next| Init::read(reading, &mut next.fields(input, at + usize::from(packet.bytes))));
                 let is_after_stop = std::mem::take(&mut self.is_stopped);
                 let what = Start { stamp: packet.delta, is_after_stop, init };
                 self.starts.push(Placed { offset: at as u64, ticks: self.ticks, what });
@@ -374,7 +384,7 @@ impl ScanFacts {
             }
             id::DATA_SAMPLE => self.note(Kind::Data, fields.number()),
             id::INIT => {
-                self.init = self.init.or(Some(Init::read(&mut fields)));
+                self.init = self.init.or(Some(Init::read(reading, &mut fields)));
             }
             id::NAME_RESOURCE => {
                 let resource = fields.number();
@@ -456,7 +466,7 @@ impl ScanFacts {
     fn append(&mut self, next: ScanFacts) {
         let base = self.ticks;
         let mut excess = self.excess + next.excess;
-        self.ticks += next.ticks;
+        self.ticks = later(self.ticks, next.ticks);
         self.packets += next.packets;
         self.damaged += next.damaged;
         self.by_bits.iter_mut().zip(next.by_bits).for_each(|(all, next)| *all += next);
@@ -488,14 +498,14 @@ impl ScanFacts {
             }
             None => self.is_stopped |= next.is_stopped,
         }
-        let starts = next_starts.into_iter().map(|start| Placed { ticks: start.ticks + base, ..start });
+        let starts = next_starts.into_iter().map(|start| Placed { ticks: later(start.ticks, base), ..start });
         self.starts.extend(starts.take(room(self.starts.len())));
-        let times = next.times.into_iter().map(|time| Placed { ticks: time.ticks + base, ..time });
+        let times = next.times.into_iter().map(|time| Placed { ticks: later(time.ticks, base), ..time });
         self.times.extend(times.take(room(self.times.len())));
         let room = ALLOCATIONS_LIMIT.saturating_sub(self.allocations.len());
         self.excess_allocations += next.excess_allocations + next.allocations.len().saturating_sub(room) as u64;
         self.allocations
-            .extend(next.allocations.into_iter().map(|(address, ticks, bytes)| (address, ticks + base, bytes)).take(room));
+            .extend(next.allocations.into_iter().map(|(address, ticks, bytes)| (address, later(ticks, base), bytes)).take(room));
     }
 
     /// Where sessions begin: the offset of the packet, its own time stamp, and all ticks before it.
@@ -508,8 +518,8 @@ impl ScanFacts {
         for (index, start) in self.starts.iter().enumerate() {
             let next = self.starts.get(index + 1).map_or(u64::MAX, |next| next.offset);
             let times = || self.times.iter().filter(move |time| (start.offset..next).contains(&time.offset));
-            let stamp = u64::from(start.what.stamp);
-            let before = start.ticks - stamp;
+            let stamp = start.what.stamp;
+            let before = start.ticks.saturating_sub(stamp);
             let is_restart = match (index, times().next()) {
                 (0, _) => before == 0,
                 (_, None) => false,
@@ -555,7 +565,7 @@ impl ScanFacts {
             return true;
         }
         let passed = self.in_us(ticks - last_ticks.min(ticks));
-        let Some((since, passed)) = self.in_us(u64::from(start.what.stamp)).zip(passed) else { return false };
+        let Some((since, passed)) = self.in_us(start.what.stamp).zip(passed) else { return false };
         if us > since.saturating_add(AHEAD_US) {
             return false;
         }
@@ -567,7 +577,7 @@ impl ScanFacts {
     /// Whether the first start of the input is also the target's first one since its restart: then its time stamp is the time since then.
     /// The system's clock, at the first `time` after the start, shows if that is longer ago.
     fn is_first_start(&self, start: &Placed<Start>, time: &Placed<SystemTime>) -> bool {
-        let since = u64::from(start.what.stamp) + (time.ticks - start.ticks);
+        let since = start.what.stamp + (time.ticks - start.ticks);
         match time.what {
             // The counter may have run for a while when the library was initialised.
             SystemTime::Cycles(cycles) => {

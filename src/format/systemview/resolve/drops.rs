@@ -110,7 +110,7 @@ impl InputResolver {
         let is_doubtful = is_near || Framing::new(self.reading).is_before_damage(bytes, end);
         // Beside damage it may be made of the pieces of two packets: then the copy begins in it.
         let is_copied = self.copies.is_within(bytes, start as u64) || is_doubtful && self.copies.is_within(bytes, end as u64);
-        let usual = self.close_ticks.map_or(u64::MAX, |close| u64::from(packet.delta) / close);
+        let usual = self.close_ticks.map_or(u64::MAX, |close| packet.delta / close);
         let is_followed = follows_at_once(self.reading, self.init, bytes, end);
         let room = if is_followed { usual.max(fastest(self.init, packet.delta)) } else { usual };
         self.drops.is_told &= is_near;
@@ -128,8 +128,8 @@ fn cycles(init: Init, ticks: u64) -> u64 {
 }
 
 /// How many packets any program can have sent in these ticks.
-fn fastest(init: Init, ticks: u32) -> u64 {
-    cycles(init, u64::from(ticks) + 1) / LEAST_CYCLES
+fn fastest(init: Init, ticks: u64) -> u64 {
+    cycles(init, ticks + 1) / LEAST_CYCLES
 }
 
 /// Whether the next packet comes right after the one that ends at `at`, as the packet that found room again does.
@@ -138,7 +138,7 @@ fn follows_at_once(reading: Reading, init: Init, bytes: &[u8], mut at: usize) ->
     for _ in 0..2 {
         let Some(packet) = read(reading, bytes, at) else { return false };
         if packet.has_time() {
-            return cycles(init, u64::from(packet.delta).saturating_sub(1)) <= FOLLOWS_CYCLES;
+            return cycles(init, packet.delta.saturating_sub(1)) <= FOLLOWS_CYCLES;
         }
         at += usize::from(packet.bytes);
     }
@@ -194,6 +194,6 @@ mod tests {
         assert_eq!(fastest(init, 9), 100);
         assert_eq!(fastest(Init { sys_freq: 160_000_000, ..init }, 159), 10);
         assert_eq!(fastest(Init::default(), 1599), 100);
-        assert_eq!(fastest(init, u32::MAX), (1u64 << 32) * 10);
+        assert_eq!(fastest(init, u32::MAX.into()), (1u64 << 32) * 10);
     }
 }

@@ -301,9 +301,11 @@ impl<'b> Scene<'_, 'b, '_> {
 
     /// A message whose format is a text of the program, at an address.
     fn elf_message(&mut self) {
-        let (address, options) = (self.payload.number(), self.payload.number());
+        let (address, options) = (self.payload.long(), self.payload.number());
         let symbols = self.context.symbols.clone();
-        let body = match symbols.as_ref().and_then(|symbols| symbols.text_at(u64::from(address))) {
+        let text = symbols.as_ref().and_then(|symbols| symbols.text_at(address));
+        self.context.lookups.note(text.is_some());
+        let body = match text {
             Some(text) => self.formatted(text.as_bytes(), true),
             None => {
                 self.out.ledger.enter(losses::UNKNOWN_FORMAT, self.at.offset, 0);
@@ -331,9 +333,9 @@ impl<'b> Scene<'_, 'b, '_> {
         let is_text = |conversion: &Conversion| conversion.argument_bytes(Packing::Typed32).is_none();
         let conversions = || format.conversions();
         let symbols = self.context.symbols.as_deref();
-        let is_address = |value: u32| symbols.is_some_and(|symbols| symbols.text_at(u64::from(value)).is_some());
+        let is_address = |value| symbols.is_some_and(|symbols| symbols.text_at(value).is_some());
         let mut rest = self.payload;
-        let fits = conversions().all(|one| rest.next_number().is_some_and(|value| !is_text(one) || is_address(value)));
+        let fits = conversions().all(|one| rest.next_long().is_some_and(|value| !is_text(one) || is_address(value)));
         if fits && rest.0.is_empty() {
             return Vec::new();
         }
@@ -362,12 +364,12 @@ impl<'b> Scene<'_, 'b, '_> {
                 arguments.push(0);
                 continue;
             }
-            let Some(value) = self.payload.next_number() else { break };
+            let Some(value) = self.payload.next_long() else { break };
             match conversion.argument_bytes(Packing::Typed32) {
-                Some(bytes) => arguments.extend(u64::from(value).to_le_bytes().iter().take(bytes)),
+                Some(bytes) => arguments.extend(value.to_le_bytes().iter().take(bytes)),
                 // The address of a text in the program.
                 None => {
-                    let text = self.context.symbols.as_ref().and_then(|symbols| symbols.text_at(u64::from(value)));
+                    let text = self.context.symbols.as_ref().and_then(|symbols| symbols.text_at(value));
                     match text {
                         Some(text) => arguments.extend(text.as_bytes()),
                         None => arguments.extend(format!("0x{value:08X}").as_bytes()),
@@ -413,7 +415,8 @@ impl<'b> Scene<'_, 'b, '_> {
         if let Some(lane) = lane {
             let name = label.name.map_or(Label::NONE, Label::name);
             match label.has_end {
-                true => self.begin(lane, name, args),
+                true if self.enter(lane, u64::from(event)) => self.begin(lane, name, args),
+                true => {}
                 false => self.push(EventKind::Instant { lane, label: name, args }),
             }
         }
@@ -436,14 +439,13 @@ impl<'b> Scene<'_, 'b, '_> {
     /// A function of the code that runs begins or ends.
     #[inline(never)]
     fn function(&mut self, is_begin: bool) {
-        let (function, call) = (self.payload.number(), self.payload.number());
+        let (function, call) = (self.payload.long(), self.payload.long());
         let (core, session, task) = self.running_code();
         let lane = self.context.shared.function_lane(core, task, session, self.out.entities);
         let Some(lane) = self.known(lane) else { return };
-        let open = self.input.open_functions.entry(lane).or_default();
         if is_begin {
-            if !open.enter(u64::from(function)) {
-                return self.out.ledger.enter(losses::ENTITY_LIMIT, self.at.offset, 1);
+            if !self.enter(lane, function) {
+                return;
             }
             let label = self.function_name(function).map_or(Label::NONE, Label::name);
             let start = self.out.batch.args.len();
@@ -452,43 +454,74 @@ impl<'b> Scene<'_, 'b, '_> {
             let args = self.out.batch.args_since(start);
             return self.begin(lane, label, args);
         }
-        match open.exit(u64::from(function)) {
+        if !self.exit(lane, function, Args::NONE) {
+            self.out.ledger.enter(losses::UNMATCHED_EXIT, self.at.offset, 0);
+        }
+    }
+
+    /// A function or a call begins on a lane. False if there are too many.
+    fn enter(&mut self, lane: LaneId, function: u64) -> bool {
+        if self.context.has_inputs {
+            return true;
+        }
+        let has_room = self.input.open_functions.entry(lane).or_default().enter(function);
+        if !has_room {
+            self.out.ledger.enter(losses::ENTITY_LIMIT, self.at.offset, 1);
+        }
+        has_room
+    }
+
+    /// A function or a call ends, and with it those within it whose ends are missing. False if it had not begun.
+    fn exit(&mut self, lane: LaneId, function: u64, args: Args) -> bool {
+        // A task may go on in another input, which is resolved at another time. Then the timeline ends the innermost one.
+        if self.context.has_inputs {
+            self.push(EventKind::SpanEnd { lane, args });
+            return true;
+        }
+        match self.input.open_functions.entry(lane).or_default().exit(function) {
             Exit::Closes(inner) => {
-                (0..inner).for_each(|_| self.out.ledger.enter(losses::EXIT_MISSING, self.at.offset, 0));
-                (0..=inner).for_each(|_| self.push(EventKind::SpanEnd { lane, args: Args::NONE }));
+                for _ in 0..inner {
+                    self.out.ledger.enter(losses::EXIT_MISSING, self.at.offset, 0);
+                    self.push(EventKind::SpanEnd { lane, args: Args::NONE });
+                }
+                self.push(EventKind::SpanEnd { lane, args });
+                true
             }
-            Exit::Unmatched => self.out.ledger.enter(losses::UNMATCHED_EXIT, self.at.offset, 0),
+            Exit::Unmatched => false,
         }
     }
 
     /// The name of a function, or its address.
-    fn function_name(&mut self, address: u32) -> Option<NameId> {
+    fn function_name(&mut self, address: u64) -> Option<NameId> {
         let names = &self.context.code_names[0];
         if let Some(&name) = names.get(&address) {
             return name;
         }
         let symbols = self.context.symbols.as_deref();
-        let function = symbols.and_then(|symbols| symbols.function_at(u64::from(address)));
+        let function = symbols.and_then(|symbols| symbols.function_at(address));
+        let is_known = function.is_some();
         let name = match function {
             Some(function) => self.out.entities.add_name(function.name),
             None => self.out.entities.add_name(&format!("0x{address:08X}")),
         };
+        self.context.lookups.note(is_known);
         self.context.remember_name(0, address, name)
     }
 
     /// The function and line of a call, or its address, by the address after it.
-    fn caller(&mut self, address: u32) -> ArgValue {
+    fn caller(&mut self, address: u64) -> ArgValue {
         let code = code_address(address, self.input.reading);
         let name = match (self.context.code_names[1].get(&code), &self.context.symbols) {
             (Some(&name), _) => name,
             (None, None) => None,
             (None, Some(symbols)) => {
                 let described = describe_caller(symbols, code);
+                self.context.lookups.note(described.is_some());
                 let name = described.and_then(|text| self.out.entities.add_name(&text));
                 self.context.remember_name(1, code, name)
             }
         };
-        name.map_or(ArgValue::Hex(u64::from(code)), ArgValue::Name)
+        name.map_or(ArgValue::Hex(code), ArgValue::Name)
     }
 
     fn arguments(&mut self, label: &Labelled) -> Args {
@@ -502,13 +535,13 @@ impl<'b> Scene<'_, 'b, '_> {
                 self.add_arg(*name, ArgValue::Text(text));
                 continue;
             }
-            let Some(value) = self.payload.next_number() else { break };
+            let Some(value) = self.payload.next_long() else { break };
             let value = self.value(*kind, values.as_ref(), value);
             self.add_arg(*name, value);
         }
         for index in 0..self.context.words.arguments.len() {
-            let Some(value) = self.payload.next_number() else { break };
-            self.add_arg(self.context.words.arguments[index], ArgValue::Uint(u64::from(value)));
+            let Some(value) = self.payload.next_long() else { break };
+            self.add_arg(self.context.words.arguments[index], ArgValue::Uint(value));
         }
         self.out.batch.args_since(start)
     }
@@ -517,12 +550,15 @@ impl<'b> Scene<'_, 'b, '_> {
         self.out.batch.args.extend(name.map(|name| Arg::new(name, value)));
     }
 
-    fn value(&mut self, kind: Kind, values: Option<&Values>, value: u32) -> ArgValue {
-        let number = if kind == Kind::Int { i64::from(value.cast_signed()) } else { i64::from(value) };
+    fn value(&mut self, kind: Kind, values: Option<&Values>, value: u64) -> ArgValue {
+        let number = match u32::try_from(value) {
+            Ok(value) if kind == Kind::Int => i64::from(value.cast_signed()),
+            _ => value.cast_signed(),
+        };
         let named = match kind {
             Kind::Task | Kind::Resource => {
-                let life = if kind == Kind::Task { self.life(value) } else { 0 };
-                self.context.shared.name_of(kind, value, life, self.input.session, self.out.entities)
+                let life = if kind == Kind::Task { self.life(value as u32) } else { 0 };
+                self.context.shared.name_of(kind, value as u32, life, self.input.session, self.out.entities)
             }
             _ => values.and_then(|values| values.get(&number)).and_then(|name| self.out.entities.add_name(name)),
         };
@@ -531,15 +567,15 @@ impl<'b> Scene<'_, 'b, '_> {
         }
         match kind {
             Kind::Int => ArgValue::Int(number),
-            Kind::Hex => ArgValue::Hex(u64::from(value)),
-            Kind::Task | Kind::Resource => ArgValue::Hex(u64::from(self.input.init.address(value))),
-            Kind::Uint | Kind::Text => ArgValue::Uint(u64::from(value)),
+            Kind::Hex => ArgValue::Hex(value),
+            Kind::Task | Kind::Resource => ArgValue::Hex(self.input.init.address(value)),
+            Kind::Uint | Kind::Text => ArgValue::Uint(value),
         }
     }
 
     /// The effect of a function of the kernel, in the terms of the model.
     fn act(&mut self, label: &Labelled, mut payload: Fields<'_>) {
-        let values = [0; 4].map(|_: u32| payload.number());
+        let values = [0; 4].map(|_: u64| payload.long());
         let from_isr = label.from_isr || !self.state().isrs.is_empty();
         let kind = match label.role {
             Role::None => return,
@@ -547,13 +583,13 @@ impl<'b> Scene<'_, 'b, '_> {
             Role::Delay | Role::DelayUntil => {
                 self.state().has_reason = true;
                 let (reason, kernel_ticks) = match label.role {
-                    Role::Delay => (WaitReason::Delay, values[0]),
+                    Role::Delay => (WaitReason::Delay, u32::try_from(values[0]).unwrap_or(u32::MAX)),
                     _ => (WaitReason::Period, u32::MAX),
                 };
                 EventKind::Waiting(Wait { reason, object: None, kernel_ticks })
             }
             Role::Object(_) | Role::Receive => {
-                let object = self.context.shared.object(values[0], self.input.session, self.out.entities);
+                let object = self.context.shared.object(values[0] as u32, self.input.session, self.out.entities);
                 let Some(object) = self.known(object) else { return };
                 let op = match label.role {
                     Role::Object(op) => op,
@@ -573,7 +609,7 @@ impl<'b> Scene<'_, 'b, '_> {
                 match label.role {
                     Role::Suspend => EventKind::Suspended(task),
                     Role::Resume => EventKind::Resumed { task, from_isr },
-                    Role::SetPriority => EventKind::Priority { task, priority: values[1], change: PriorityChange::Set },
+                    Role::SetPriority => EventKind::Priority { task, priority: values[1] as u32, change: PriorityChange::Set },
                     _ => EventKind::TaskDeleted(task),
                 }
             }
@@ -582,10 +618,10 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     /// The task of an argument; the running one if it is the null pointer.
-    fn task_or_running(&mut self, value: u32) -> Option<TaskId> {
+    fn task_or_running(&mut self, value: u64) -> Option<TaskId> {
         match self.input.init.address(value) {
             0 => self.state().running,
-            _ => self.task_of(value),
+            _ => self.task_of(value as u32),
         }
     }
 
@@ -596,7 +632,7 @@ impl<'b> Scene<'_, 'b, '_> {
         let hooked = &mut self.state().hooked;
         *hooked = hooked.filter(|&hooked| hooked != (lane, event));
         let start = self.out.batch.args.len();
-        if let (Some(_), Some(value)) = (lane, self.payload.next_number()) {
+        if let (Some(_), Some(value)) = (lane, self.payload.next_long()) {
             let (kind, values) = label.result.as_ref().map_or((Kind::Uint, None), |(kind, values)| (*kind, values.as_ref()));
             let value = self.value(kind, values, value);
             self.add_arg(self.context.words.result, value);
@@ -604,7 +640,9 @@ impl<'b> Scene<'_, 'b, '_> {
         self.context.shared.put_back(event, label);
         let Some(lane) = lane else { return };
         let args = self.out.batch.args_since(start);
-        self.push(EventKind::SpanEnd { lane, args });
+        if !self.exit(lane, u64::from(event), args) {
+            self.out.ledger.enter(losses::SPAN_END_WITHOUT_BEGIN, self.at.offset, 0);
+        }
     }
 
     fn extended(&mut self) {
@@ -617,9 +655,9 @@ impl<'b> Scene<'_, 'b, '_> {
                 }
             }
             number @ (extended::HEAP_ALLOC | extended::HEAP_ALLOC_EX | extended::HEAP_FREE) => {
-                let (heap, block) = (self.payload.number(), self.payload.number());
+                let (heap, block) = (self.payload.long(), self.payload.long());
                 let bytes = match number {
-                    extended::HEAP_FREE => self.context.bytes_of(block, self.input.ticks()),
+                    extended::HEAP_FREE => self.context.bytes_of(block as u32, self.input.ticks()),
                     _ => self.payload.number(),
                 };
                 let init = self.input.init;
@@ -639,15 +677,15 @@ impl<'b> Scene<'_, 'b, '_> {
 
     /// ESP-IDF's heap module: a block, its size if it is taken, and the calls that led here.
     fn heap_event(&mut self, is_taken: bool) {
-        let address = self.payload.number();
+        let address = self.payload.long();
         let bytes = match is_taken {
             true => self.payload.number(),
-            false => self.context.bytes_of(address, self.input.ticks()),
+            false => self.context.bytes_of(address as u32, self.input.ticks()),
         };
         let start = self.out.batch.args.len();
         for index in 0..self.context.words.callers.len() {
             let name = self.context.words.callers[index];
-            let Some(caller) = self.payload.next_number().filter(|&caller| caller != 0) else { break };
+            let Some(caller) = self.payload.next_long().filter(|&caller| caller != 0) else { break };
             let caller = self.caller(caller);
             self.add_arg(name, caller);
         }
@@ -655,8 +693,8 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     /// A block of the heap was taken or given back; its other arguments were added since there were `start`.
-    fn heap(&mut self, is_taken: bool, address: u32, bytes: u32, start: usize) {
-        self.add_arg(self.context.words.address, ArgValue::Hex(u64::from(address)));
+    fn heap(&mut self, is_taken: bool, address: u64, bytes: u32, start: usize) {
+        self.add_arg(self.context.words.address, ArgValue::Hex(address));
         self.add_arg(self.context.words.bytes, ArgValue::Uint(u64::from(bytes)));
         let args = self.out.batch.args_since(start);
         let label =
@@ -665,13 +703,13 @@ impl<'b> Scene<'_, 'b, '_> {
             self.push(EventKind::Instant { lane, label, args });
         }
         let op = if is_taken { HeapOp::Allocate } else { HeapOp::Free };
-        self.push(EventKind::Heap { op, address: Packed(u64::from(address)), bytes });
+        self.push(EventKind::Heap { op, address: Packed(address), bytes });
     }
 }
 
 /// The address of code in a call stack. On Xtensa the two highest bits of a return address say how many registers the call saved; code lies
 /// in the second quarter.
-fn code_address(address: u32, reading: Reading) -> u32 {
+fn code_address(address: u64, reading: Reading) -> u64 {
     match (reading, address >> 30) {
         (Reading::CoreBit, 2 | 3) => address & 0x3FFF_FFFF | 0x4000_0000,
         _ => address,
@@ -679,8 +717,8 @@ fn code_address(address: u32, reading: Reading) -> u32 {
 }
 
 /// The function that made a call, and the line, by the address after the call.
-fn describe_caller(symbols: &Symbols, address: u32) -> Option<String> {
-    let frame = symbols.frames_before(u64::from(address)).into_iter().next()?;
+fn describe_caller(symbols: &Symbols, address: u64) -> Option<String> {
+    let frame = symbols.frames_before(address).into_iter().next()?;
     Some(match frame.place {
         Some(place) => format!("{} ({}:{})", frame.function, place.file, place.line),
         None => frame.function.to_owned(),

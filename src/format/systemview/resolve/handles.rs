@@ -274,7 +274,7 @@ impl Shared {
             lane::MARKERS => name(Named::Marker, "marker"),
             lane::TIMERS => match named(Named::Resource) {
                 Some(name) => format!("timer {name}"),
-                None => format!("timer 0x{:08X}", self.init(session).address(id)),
+                None => format!("timer 0x{:08X}", self.init(session).address(id.into())),
             },
             lane::DATA => name(Named::Data, "data"),
             lane::CALLS => format!("calls outside of tasks, core {id}"),
@@ -322,7 +322,7 @@ impl Shared {
             _ => TaskKind::Normal,
         };
         let task = entities.add_task(Task {
-            number: self.init(session).address(id),
+            number: self.init(session).address(id.into()) as u32,
             name,
             kind,
             session,
@@ -362,7 +362,7 @@ impl Shared {
             return Some(object);
         }
         let name = self.names.get(Named::Resource, id, session, 0);
-        let number = self.init(session).address(id);
+        let number = self.init(session).address(id.into()) as u32;
         let object = Object { number, name, kind: ObjectKind::Unknown, session, giving_is_unrecorded: false };
         let object = entities.add_object(object)?;
         self.ids(session)?.objects.insert(u64::from(id), object);

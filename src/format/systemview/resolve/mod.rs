@@ -19,7 +19,7 @@ use super::descriptions::Kernel;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading};
 use super::program;
 use super::record::{Fields, id};
-use super::scan::{Init, SessionStart, Setup};
+use super::scan::{Init, SessionStart, Setup, later};
 use crate::clock::Copies;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved, SHARED_LOSSES};
 use crate::model::losses;
@@ -164,7 +164,7 @@ struct Context {
     allocations: Vec<(u32, u64, u32)>,
     words: Words,
     /// The names of functions and of places of calls by their addresses, if the program has them.
-    code_names: [FxHashMap<u32, Option<NameId>>; 2],
+    code_names: [FxHashMap<u64, Option<NameId>>; 2],
     has_words: bool,
     /// Memory for the arguments of a message, and for its text.
     arguments: Vec<u8>,
@@ -173,6 +173,9 @@ struct Context {
     formats: FxHashMap<Box<[u8]>, Arc<Format>>,
     /// Whether packets that concern all cores are in the streams of all of them.
     has_copies: bool,
+    /// Whether there are several inputs.
+    has_inputs: bool,
+    lookups: program::Lookups,
 }
 
 /// Names of arguments.
@@ -280,6 +283,8 @@ impl Resolver {
                 text: PendingText::default(),
                 formats: FxHashMap::default(),
                 has_copies,
+                has_inputs: setups.len() > 1,
+                lookups: program::Lookups::default(),
             },
         }
     }
@@ -357,6 +362,9 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
         let is_mixed = setup.facts.cores == [true, true];
         let value = if is_mixed { "both cores in one stream" } else { "one core in a stream" };
         detail("event ids", format!("with a bit for the core, {value}"), "inferred from the name of the device");
+    }
+    if setups.iter().any(|setup| setup.reading == Reading::Wide) {
+        detail("numbers", "of up to 64 bits".to_owned(), "inferred: packets at the begin have numbers of more than 32");
     }
     if let Some(first) = shared.inferred_functions {
         let source = "inferred: their first arguments are addresses of functions in the program";
@@ -438,7 +446,11 @@ impl Resolve for Resolver {
             Some(Detail { name: SHARED_LOSSES, value, source: "recorded in the capture".to_owned() })
         };
         let details_of = self.inputs.iter().map(|input| of_input(input).into_iter().collect()).collect();
-        Facts { details_of, ..self.facts.clone() }
+        let mut facts = Facts { details_of, ..self.facts.clone() };
+        if self.context.symbols.is_some() {
+            facts.hints.extend(self.context.lookups.hint());
+        }
+        facts
     }
 }
 
@@ -484,7 +496,7 @@ impl Context {
     }
 
     /// Keeps the name of code at an address, if there is room, and returns it.
-    fn remember_name(&mut self, kind: usize, address: u32, name: Option<NameId>) -> Option<NameId> {
+    fn remember_name(&mut self, kind: usize, address: u64, name: Option<NameId>) -> Option<NameId> {
         let names = &mut self.code_names[kind];
         if names.len() < FORMATS_LIMIT {
             names.insert(address, name);
@@ -582,12 +594,12 @@ impl InputResolver {
         if !packet.has_time() {
             return;
         }
-        let delta = u64::from(packet.delta);
+        let delta = packet.delta;
         if let Some(restart) = self.next_restart.take_if(|restart| restart.offset == offset) {
             self.next_restart = self.restarts.next();
             self.restart(restart, context, out);
         }
-        self.sum += delta;
+        self.sum = later(self.sum, delta);
         self.since_damage = self.since_damage.saturating_add(1);
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = start.saturating_add(usize::from(packet.bytes));

@@ -26,7 +26,7 @@ pub(super) fn dump_part(input: &InputResolver, shared: &Shared, records: &Record
         let payload = bytes.get(start..start.saturating_add(usize::from(packet.payload_bytes))).unwrap_or(&[]);
         let has_time = packet.has_time();
         let core = input.cores.get(usize::from(packet.core)).filter(|_| has_time).map(|core| core.core.0);
-        let ticks = has_time.then_some(u64::from(packet.delta));
+        let ticks = has_time.then_some(packet.delta);
         let (record, fields) = fields(packet.id, payload, shared);
         let texts: Vec<String> = fields.iter().map(|(_, value)| value.text()).collect();
         let fields: Vec<(&str, FieldValue<'_>)> =
@@ -54,7 +54,7 @@ fn dump_bad(bad: &Bad, bytes: &[u8], out: &mut ListRecord<'_>) -> bool {
 
 /// The value of a field.
 enum Value<'a> {
-    Number(u32),
+    Number(u64),
     Text(&'a [u8]),
     Bytes(&'a [u8]),
 }
@@ -69,7 +69,7 @@ impl<'a> Value<'a> {
 
     fn view(&self, text: &'a str) -> FieldValue<'a> {
         match *self {
-            Value::Number(value) => FieldValue::Uint(u64::from(value)),
+            Value::Number(value) => FieldValue::Uint(value),
             Value::Text(_) => FieldValue::Text(text),
             Value::Bytes(bytes) => FieldValue::Bytes(bytes),
         }
@@ -87,14 +87,14 @@ fn fields<'a>(packet: u16, payload: &'a [u8], shared: &Shared) -> (String, Vec<F
         for name in names.iter().filter(|_| !payload.is_empty()) {
             fields.push(match is_text(name) {
                 true => ((*name).into(), Value::Text(rest.text())),
-                false => match rest.next_number() {
+                false => match rest.next_long() {
                     Some(value) => ((*name).into(), Value::Number(value)),
                     None => break,
                 },
             });
         }
         let name = match (packet, fields.first()) {
-            (id::EX, Some((_, Value::Number(number)))) => extended_record(*number).unwrap_or(record),
+            (id::EX, Some((_, Value::Number(number)))) => u32::try_from(*number).ok().and_then(extended_record).unwrap_or(record),
             _ => record,
         };
         others(rest.0, &mut fields);
@@ -107,7 +107,7 @@ fn fields<'a>(packet: u16, payload: &'a [u8], shared: &Shared) -> (String, Vec<F
     for parameter in &event.parameters {
         let value = match parameter.kind {
             super::super::descriptions::Kind::Text => Value::Text(rest.text()),
-            _ => match rest.next_number() {
+            _ => match rest.next_long() {
                 Some(value) => Value::Number(value),
                 None => break,
             },
