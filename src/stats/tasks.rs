@@ -188,13 +188,29 @@ impl Statistics {
     }
 
     pub(super) fn suspended(&mut self, task: TaskId, time_ns: u64) {
+        self.give_up_undecided(task);
         let before = self.touch(task).and_then(|state| state.scheduling.suspend());
         before.into_iter().for_each(|before| self.end_state(task, before, time_ns));
     }
 
     pub(super) fn task_deleted(&mut self, task: TaskId, time_ns: u64) {
+        self.give_up_undecided(task);
         let before = self.touch(task).and_then(|state| state.scheduling.delete());
         before.into_iter().for_each(|before| self.end_state(task, before, time_ns));
+    }
+
+    /// The continuation of an undecided task will not be seen: its time counts as what the timeline draws.
+    fn give_up_undecided(&mut self, task: TaskId) {
+        let has_one_core = self.cores.len() <= 1;
+        let Some(state) = self.tasks.get_mut(task.index()).filter(|state| state.scheduling.status() == TaskStatus::Undecided)
+        else {
+            return;
+        };
+        match state.scheduling.presumed(has_one_core) {
+            TaskStatus::Waiting => state.scheduling.decide_waiting(),
+            TaskStatus::Ready => {}
+            _ => state.since_ns = None,
+        }
     }
 
     /// The state of a task that does not run; since when is not known.

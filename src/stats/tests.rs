@@ -212,6 +212,29 @@ fn a_task_that_never_gets_the_core_is_ready_until_a_loss_and_until_the_end() {
     assert_eq!(of_low(&gather(&events).0), (Some(20 + 15), 15, 0, 0));
 }
 
+/// A task that left without a reason is suspended or deleted: until then it waited or was ready, as the timeline draws it.
+#[test]
+fn undecided_time_before_a_suspension_counts_as_it_is_drawn() {
+    use EventKind::{Suspended, SwitchedIn, TaskDeleted};
+    let priority = |task, priority| EventKind::Priority { task, priority, change: PriorityChange::Reported };
+    for end in [Suspended as fn(TaskId) -> EventKind, TaskDeleted] {
+        let after = |first: TaskId, next: TaskId| {
+            let (report, _) = gather(&[
+                (0, priority(HIGH, 2)),
+                (0, priority(LOW, 1)),
+                (100, SwitchedIn(first)),
+                (200, SwitchedIn(next)),
+                (230, end(first)),
+                (300, SwitchedIn(IDLE)),
+            ]);
+            let task = report.tasks.iter().find(|task| task.number == first.0 + 1).expect("it ran");
+            (task.ready_ns, task.waits.count)
+        };
+        assert_eq!(after(HIGH, LOW), (Some(0), 1), "a task of lower priority ran");
+        assert_eq!(after(LOW, HIGH), (Some(30), 0));
+    }
+}
+
 #[test]
 fn readiness_that_is_not_recorded_is_not_zero() {
     let mut entities = entities();
