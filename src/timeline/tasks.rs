@@ -179,7 +179,7 @@ impl Timeline {
         state.cut_wait = None;
         match before {
             TaskStatus::Undecided => self.decide(task, PrevState::Ready),
-            TaskStatus::Ready => {}
+            TaskStatus::Ready => self.show_state(task, at.time_ns),
             before => {
                 self.show_state(task, at.time_ns);
                 self.stop_waiting(task, before, at.time_ns);
@@ -412,12 +412,17 @@ impl Timeline {
         let target_core = self.tasks[task.index()].last_core.unwrap_or(at.core).0;
         let not_before_ns = self.not_before(task, at.core);
         let waker = self.core(at.core);
-        if waker.rows.started() && !drawn.idle {
+        if drawn.idle {
+            return;
+        }
+        if waker.rows.started() {
             let from_isr = from_isr || waker.untraced_isr || !waker.isr_stack.is_empty();
             let (time_ns, tid, comm) = (at.time_ns, drawn.tid, drawn.comm);
             waker.rows.wake(Waking { time_ns, not_before_ns, tid, prio, target_core, from_isr, comm });
             self.tasks[task.index()].woken_ns = at.time_ns;
             self.decide_overdue(at.core);
+        } else {
+            self.change_state(task, PrevState::Ready, at.time_ns);
         }
     }
 

@@ -359,6 +359,18 @@ fn a_ready_task_does_not_stay_ready_when_it_is_suspended_or_deleted_or_at_a_loss
     assert_eq!(start(&[(30, ready), (30, suspended), (30, resumed)]), []);
 }
 
+/// The viewer drops a waking by a core before its first switch.
+#[test]
+fn readiness_before_the_first_switch_is_drawn() {
+    let (task, other) = (TaskId(0), TaskId(1));
+    let ready = EventKind::Ready { task, from_isr: false };
+    let events =
+        [(10, ready), (20, EventKind::SwitchedIn(other)), (30, EventKind::SwitchedIn(task)), (40, EventKind::SwitchedIn(other))];
+    assert_eq!(states(&events), [(10, PrevState::Ready)]);
+    assert_eq!(states(&events[..2]), [(10, PrevState::Ready)], "it never runs");
+    assert_eq!(states(&[&[(5, EventKind::SwitchedIn(other))], &events[..1], &events[2..]].concat()), [], "a waking shows it");
+}
+
 #[test]
 fn more_instants_at_one_time_than_the_viewer_nests_are_at_the_next_nanoseconds() {
     let settings = Settings { raw_events: true, ..of_cores(1).settings };

@@ -119,7 +119,11 @@ fn sched(trace: &Trace, lines: &mut Vec<String>) {
     for (tid, states) in &trace.states {
         lines.push(format!("states of tid {tid}"));
         for (ts, state) in states {
-            let state = if *state == 6 { "suspended" } else { "not drawn" };
+            let state = match *state {
+                2 => "ready",
+                6 => "suspended",
+                _ => "not drawn",
+            };
             lines.push(format!("  {ts} {state}"));
         }
     }
