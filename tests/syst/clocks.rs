@@ -189,6 +189,30 @@ fn processors_may_have_clocks_of_their_own() {
     assert_eq!(clocks.value, "2: 1000000000 Hz on channel 1:1, 1000 Hz on channel 2:1");
 }
 
+/// Nothing in a text or raw capture relates the clocks of two senders.
+#[test]
+fn unrelated_clocks_are_said() {
+    let of_module = |module, value: u64| {
+        let payload = [value.to_le_bytes(), 1_000u64.to_le_bytes()].concat();
+        let mut frame = Vec::new();
+        encode(&Draft { origin: Origin::Module(module, 0), ..Draft::new(Kind::ClockSync, &payload) }, &mut frame);
+        line(&frame)
+    };
+    let said = |values: [(u8, u64); 4]| {
+        let capture: String = values.iter().map(|&(module, value)| of_module(module, value)).collect();
+        let facts = subject("syst-text").convert(capture.as_bytes(), Cut::WHOLE).summary.facts;
+        (facts.findings.iter().find_map(|finding| finding.warning()).unwrap_or_default(), facts.hints.join(" "))
+    };
+    let (warning, hints) = said([(1, 1_000), (2, 1_900), (1, 2_000), (2, 2_900)]);
+    assert!(!warning.contains("clocks of their own") && !hints.contains("one sender"), "{warning} {hints}");
+    let (warning, hints) = said([(1, 1_000), (2, 71_000), (1, 2_000), (2, 72_000)]);
+    assert!(
+        warning.contains("clocks of their own") && warning.contains("71000 at 1000 Hz lies between 1000 and 2000"),
+        "{warning}"
+    );
+    assert!(hints.contains("Only times of one sender can be compared"), "{hints}");
+}
+
 #[test]
 fn a_clock_message_of_wrong_length_is_not_used() {
     let mut capture = line(&clock_message(1_000_000, 1_000_000));

@@ -10,6 +10,7 @@ mod dump;
 mod errors;
 mod events;
 mod losses;
+mod senders;
 mod timestamps;
 mod tracks;
 

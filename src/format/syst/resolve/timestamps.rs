@@ -2,6 +2,7 @@
 //!
 //! Which time stamps are believed, and what is a restart, [`crate::clock`] decides.
 
+use super::senders::ClockSenders;
 use crate::clock::{Domain, Judge, Stamp, Verdict as Judged};
 use crate::format::Detail;
 use crate::format::syst::correlation::{ASSUMED, GIVEN, Line, Owner, Pair, Pairs, RECORDED, TransportClock};
@@ -90,6 +91,8 @@ pub struct MessageTimes {
     /// The trace's axis is the time of day.
     counts_from_1970: bool,
     pairs: Pairs,
+    /// Without a transport: who sent clock messages.
+    senders: ClockSenders,
     /// The numbers of the clocks with the time of day, and of the first clock of all: only their readings are used for other than times
     /// of messages.
     wall_clock: Option<usize>,
@@ -136,6 +139,7 @@ impl MessageTimes {
             correlations: 0,
             counts_from_1970: !has_transport && first_timestamp.is_some_and(|ticks| wall_time(ticks, message_rate).is_some()),
             pairs,
+            senders: ClockSenders::default(),
             wall_clock: None,
             main_clock: None,
             wall: ClockReadings::default(),
@@ -368,6 +372,9 @@ impl MessageTimes {
         self.correlations += 1;
         self.correlation = Some((stored.value, stored.extra, stored.transport));
         let Some(rate) = Rate::from_hz(stored.extra, 1) else { return };
+        if let (None, Some(owner)) = (&self.transport, owner) {
+            self.senders.note(owner, stored.value, stored.extra);
+        }
         let clock = owner.and_then(|owner| self.pairs.clock_of(owner)).unwrap_or(0);
         if let Some(wall) = wall_time(stored.value, rate)
             && *self.wall_clock.get_or_insert(clock) == clock
@@ -412,6 +419,10 @@ impl MessageTimes {
 
     /// How sure the rate of the times is.
     pub fn finding(&self) -> Finding {
+        if let Some(why) = self.senders.contradiction() {
+            let because = format!("senders have clocks of their own, which nothing relates, and are read as having one: {why}");
+            return Finding::new(Matter::Clock, Certainty::Ambiguous, because);
+        }
         let source = if self.transport.is_some() { self.transport_source } else { self.message_source };
         let (certainty, because) = match source {
             _ if self.by_order => (Certainty::Assumed, "no message has a time stamp: only their order is known"),
@@ -472,6 +483,11 @@ impl MessageTimes {
     /// Advice on what to try.
     pub fn hints(&self) -> Vec<String> {
         let mut hints = Vec::new();
+        if self.senders.contradiction().is_some() {
+            hints.push(
+                "Only times of one sender can be compared. A transport with time stamps (STP) relates the clocks of several senders.".to_owned(),
+            );
+        }
         if self.transport.is_some() && self.transport_source == ASSUMED {
             hints.push(
                 "The stream does not record the frequency of its clock: give it with --stp-freq, as in --stp-freq 60M."
