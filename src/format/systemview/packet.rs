@@ -488,7 +488,7 @@ fn most_bytes(reading: Reading, bytes: &[u8]) -> Option<usize> {
         (Reading::CoreBit, &[first @ ..0x80, ..]) => (first & 0x3F, 1),
         (_, &[first @ ..0x80, ..]) => (first, 1),
         (Reading::CoreBit, &[first, second @ ..0x80, ..]) if second & 0x3F > 0 => (first | 0x80, 2),
-        (Reading::Plain, &[first, 1..0x80, ..]) => (first | 0x80, 2),
+        (Reading::Plain | Reading::Wide, &[first, 1..0x80, ..]) => (first | 0x80, 2),
         _ => return None,
     };
     let payload_bytes = match SHAPES.get(usize::from(id)) {
@@ -672,7 +672,7 @@ mod tests {
             end in any::<prop::sample::Index>(),
         ) {
             let end = 1 + end.index(bytes.len() - 1);
-            for reading in [Reading::Plain, Reading::CoreBit] {
+            for reading in [Reading::Plain, Reading::CoreBit, Reading::Wide] {
                 let (framing, other) = (Framing::new(reading), Framing::new(reading));
                 for at in (0..end).filter(|&at| !framing.may_reach_beyond(&bytes, at, end)) {
                     other.next(&bytes, at, |next| assert!(next <= end, "{at} {next} {end}"));
