@@ -153,7 +153,7 @@ impl Descriptions {
     fn add_line(&mut self, line: &str) -> bool {
         let line = line.trim();
         let Some((number, rest)) = line.split_once(char::is_whitespace) else { return false };
-        let Some(id) = number.parse::<u16>().ok().filter(|&id| id >= id::FIRST_OF_KERNEL && id < ID_LIMIT) else {
+        let Some(id) = number.parse::<u16>().ok().filter(|id| (id::FIRST_OF_KERNEL..ID_LIMIT).contains(id)) else {
             return false;
         };
         self.add_event(id, rest);
