@@ -15,6 +15,7 @@ mod event;
 mod finding;
 mod frequency;
 mod function;
+mod heap;
 mod ledger;
 pub mod losses;
 mod machine;
@@ -37,6 +38,7 @@ pub use event::{
 pub use finding::{Certainty, Finding, Matter};
 pub use frequency::{FrequencyError, whole_number};
 pub use function::{CodeId, Exit, Function, FunctionId, OpenFunctions, SampledCode};
+pub use heap::HeapBlocks;
 pub use ledger::{Ledger, LedgerEntry, LossNote};
 pub use losses::{LossKind, Severity};
 pub use machine::{Machine, MaybeName, Origin, OriginKind, StepResult};

@@ -36,8 +36,8 @@ use spread::Distribution;
 pub use spread::SpreadReport;
 
 use crate::model::{
-    CodeId, CoreId, Entities, EventBatch, EventKind, FunctionId, IsrId, LaneId, LogSeverity, MachineId, ObjectId, PriorityChange,
-    TaskId, TaskKind,
+    CodeId, CoreId, Entities, EventBatch, EventKind, FunctionId, HeapBlocks, IsrId, LaneId, LogSeverity, MachineId, ObjectId,
+    PriorityChange, TaskId, TaskKind,
 };
 
 /// How deep interrupts can nest. No hardware has more priorities: deeper, exits are missing.
@@ -63,6 +63,7 @@ pub struct Statistics {
     calls: Vec<CoreCalls>,
     stacks: Option<Stacks>,
     heap: HeapState,
+    blocks: HeapBlocks,
     logs: [u64; LOG_SEVERITIES.len()],
     touched: Touched,
     /// On the only core: tasks that left it without a reason.

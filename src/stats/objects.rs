@@ -231,6 +231,7 @@ impl Statistics {
     }
 
     pub(super) fn heap_op(&mut self, op: HeapOp, address: u64, bytes: u32) {
+        let bytes = self.blocks.size(op, address, bytes);
         let heap = &mut self.heap;
         match op {
             HeapOp::Allocate if address == 0 => heap.failures += 1,

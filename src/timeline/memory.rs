@@ -3,7 +3,7 @@
 use super::layout::Group;
 use super::writer::{Note, NoteValue, SliceName};
 use super::{At, Timeline};
-use crate::model::{HeapOp, TaskId, UNKNOWN_ADDRESS};
+use crate::model::{HeapBlocks, HeapOp, TaskId, UNKNOWN_ADDRESS};
 use crate::track::{TrackId, TrackKind, Unit};
 
 /// The heap, since the session began.
@@ -13,12 +13,14 @@ pub struct HeapState {
     in_use: i64,
     /// Bytes taken.
     taken: i64,
+    blocks: HeapBlocks,
     tracks: Option<(TrackId, TrackId)>,
 }
 
 impl Timeline {
     pub(super) fn heap_op(&mut self, op: HeapOp, address: u64, bytes: u32, at: &At<'_>) {
         let has_failed = op == HeapOp::Allocate && address == 0;
+        let bytes = self.heap.blocks.size(op, address, bytes);
         if self.settings.operations
             && let Some(track) = self.context(false, at)
         {

@@ -22,6 +22,8 @@ pub struct NotifyState {
     name: Option<Name>,
     /// The last notification that was not received: its index, and its flow.
     sent: Option<(u32, u64)>,
+    /// The index by which a stream wakes the task, if it waits for one and this is known.
+    pub(super) stream_index: Option<u32>,
     /// The notification wakes the task for a stream: it is drawn as the stream's.
     of_stream: bool,
 }
@@ -46,9 +48,11 @@ impl Timeline {
     pub(super) fn notify(&mut self, sent: Notification, from_isr: bool, at: &At<'_>) {
         let Notification { task, index, value } = sent;
         self.note_isr(from_isr, at.core);
-        let waits_on = self.tasks[task.index()].waits_on.and_then(|wait| wait.object);
-        if waits_on.is_some_and(|object| at.entities.objects[object.index()].kind.is_stream()) {
-            self.tasks[task.index()].notified.of_stream = true;
+        let state = &mut self.tasks[task.index()];
+        let waits_on = state.waits_on.and_then(|wait| wait.object);
+        let is_woken = state.notified.stream_index.is_none_or(|awaited| awaited == index);
+        if is_woken && waits_on.is_some_and(|object| at.entities.objects[object.index()].kind.is_stream()) {
+            state.notified.of_stream = true;
             return;
         }
         if !self.settings.operations {

@@ -286,6 +286,8 @@ impl Timeline {
         state.waits_on = Some(wait);
         state.wait_slice = Some(name);
         let awaited = state.awaited.take();
+        // A stream's wait is carried out by a notification.
+        state.notified.stream_index = awaited;
         let awaited = match wait.reason {
             WaitReason::Bits => awaited.map(|bits| (self.words.bits, bits)),
             WaitReason::Notification => awaited.map(|index| (self.words.index, index)),

@@ -4,8 +4,8 @@
 use super::{Settings, Timeline};
 use crate::model::losses::DROPPED_BY_TARGET;
 use crate::model::{
-    Args, CoreId, Entities, Event, EventBatch, EventKind, Isr, IsrId, Label, Lane, LaneId, LaneKind, LaneOwner, Level, LossNote,
-    Nanos, Object, ObjectId, ObjectKind, ObjectOp, Task, TaskId, TaskKind, Wait, WaitReason,
+    Args, CoreId, Entities, Event, EventBatch, EventKind, HeapOp, Isr, IsrId, Label, Lane, LaneId, LaneKind, LaneOwner, Level,
+    LossNote, Nanos, Object, ObjectId, ObjectKind, ObjectOp, Packed, Task, TaskId, TaskKind, Wait, WaitReason,
 };
 use crate::track::{Flow, OpKind, PrevState, SwitchRow};
 
@@ -388,4 +388,49 @@ fn more_instants_at_one_time_than_the_viewer_nests_are_at_the_next_nanoseconds()
         *counts.entry(op.time_ns).or_default() += 1;
     }
     assert_eq!(counts.into_iter().collect::<Vec<_>>(), [(7, 500), (8, 500), (9, 201), (20, 1)]);
+}
+
+/// A task that waits for a stream is woken by a notification with one index. Those with others are its own.
+#[test]
+fn a_notification_beside_a_wait_for_a_stream_is_drawn() {
+    let mut entities = entities(2);
+    let object = entities
+        .add_object(Object { number: 1, name: None, kind: ObjectKind::StreamBuffer, session: 0, giving_is_unrecorded: false })
+        .unwrap();
+    let (sender, reader) = (TaskId(0), TaskId(1));
+    let notify = |index| EventKind::Notify { task: reader, index, value: 1, from_isr: false };
+    let kinds = [
+        EventKind::SwitchedIn(reader),
+        EventKind::Waiting(Wait { reason: WaitReason::Receive, object: Some(object), kernel_ticks: u32::MAX }),
+        EventKind::WaitingForNotification { index: 0, kernel_ticks: u32::MAX },
+        EventKind::SwitchedIn(sender),
+        notify(2),
+        notify(0),
+        EventKind::Resumed { task: reader, from_isr: false },
+        EventKind::SwitchedIn(reader),
+        EventKind::Notified { index: 0, value: 1 },
+        EventKind::Notified { index: 2, value: 1 },
+    ];
+    let mut timeline = timeline();
+    timeline.consume(&batch(kinds), &entities);
+    timeline.finish();
+    let blocks = timeline.take_blocks();
+    let flows: Vec<(u64, Flow)> =
+        blocks[0].ops.iter().filter(|op| op.flow != Flow::None).map(|op| (op.time_ns, op.flow)).collect();
+    assert_eq!(flows, [(5, Flow::Out), (10, Flow::In)]);
+}
+
+/// The allocator reports the wanted size of a block, and gives back the size of all of its memory.
+#[test]
+fn the_heap_does_not_drift() {
+    let heap = |op, bytes| EventKind::Heap { op, address: Packed(8), bytes };
+    let kinds = [heap(HeapOp::Allocate, 40), heap(HeapOp::Free, 48)];
+    let mut timeline = timeline();
+    timeline.consume(&batch(kinds.into_iter().cycle().take(200)), &entities(0));
+    timeline.finish();
+    let blocks = timeline.take_blocks();
+    let in_use = blocks[0].tracks.iter().find(|track| &*track.name == "heap in use").unwrap().id;
+    let ops = blocks.iter().flat_map(|block| &block.ops).filter(|op| op.track == in_use && op.kind == OpKind::Counter);
+    let levels: Vec<i64> = ops.map(|op| op.value).collect();
+    assert_eq!((levels.iter().min(), levels.iter().max()), (Some(&0), Some(&40)), "{levels:?}");
 }
