@@ -222,7 +222,7 @@ impl Statistics {
         }
     }
 
-    /// The task's state is unknown from here on. The time in which it was ready or suspended until here counts, and undecided time as what the
+    /// The task's state is unknown from here on. The time in which it was ready or suspended until here counts, and an undecided state as what the
     /// timeline draws. A run, a wait and a latency do not: how long they took is not known.
     pub(super) fn forget_task(&mut self, task: TaskId, time_ns: u64) {
         if let Some(state) = self.tasks.get_mut(task.index()) {
@@ -230,7 +230,11 @@ impl Statistics {
             let spent_ns = state.since_ns.map_or(0, |since_ns| time_ns.saturating_sub(since_ns));
             match state.scheduling.forget() {
                 TaskStatus::Ready => state.ready_ns += spent_ns,
-                TaskStatus::Undecided if presumed == TaskStatus::Ready => state.ready_ns += spent_ns,
+                TaskStatus::Undecided if presumed == TaskStatus::Ready => {
+                    // If anything was seen since then: the evidence that it did not wait.
+                    state.preemptions += u64::from(spent_ns > 0);
+                    state.ready_ns += spent_ns;
+                }
                 TaskStatus::Suspended => state.suspended_ns += spent_ns,
                 _ => {}
             }

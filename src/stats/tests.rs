@@ -235,6 +235,25 @@ fn undecided_time_before_a_suspension_counts_as_it_is_drawn() {
     }
 }
 
+/// Neither a loss nor the end of the recording takes back that a task had to leave its core: the timeline draws it as runnable.
+#[test]
+fn a_pre_emption_counts_if_its_end_is_not_seen() {
+    use EventKind::SwitchedIn;
+    let of_low = |events: &[(u64, EventKind)]| {
+        let report = gather(events).0;
+        let low = report.tasks.iter().find(|task| task.name == "low").unwrap();
+        (low.preemptions, low.ready_ns)
+    };
+    let until_end = [(0, SwitchedIn(LOW)), (10, ready(HIGH)), (12, SwitchedIn(HIGH)), (30, ready(IDLE))];
+    assert_eq!(of_low(&until_end), (Some(1), Some(18)));
+    let until_loss = [&until_end[..], &[(40, EventKind::Loss(0)), (50, SwitchedIn(LOW))]].concat();
+    assert_eq!(of_low(&until_loss), (Some(1), Some(18)));
+    // Nothing follows.
+    assert_eq!(of_low(&until_end[..3]), (Some(0), Some(0)));
+    // The idle task runs: it had waited.
+    assert_eq!(of_low(&[&until_end[..3], &[(20, SwitchedIn(IDLE))]].concat()), (Some(0), Some(0)));
+}
+
 #[test]
 fn readiness_that_is_not_recorded_is_not_zero() {
     let mut entities = entities();
