@@ -47,6 +47,9 @@ pub struct BaselineFigure {
     pub max: f64,
     /// How many runs have it.
     pub count: u64,
+    /// Of one run: the standard error of its value, if that is known.
+    #[serde(default)]
+    pub uncertainty: Option<f64>,
 }
 
 impl BaselineFile {
@@ -54,17 +57,18 @@ impl BaselineFile {
     #[must_use]
     pub fn new(tool_version: &str, runs: &[(String, Vec<Figure>)]) -> BaselineFile {
         let mut order: Vec<(String, String, String)> = Vec::new();
-        let mut values: HashMap<(String, String, String), Vec<f64>> = HashMap::new();
+        let mut values: HashMap<(String, String, String), Vec<&Figure>> = HashMap::new();
         for figure in runs.iter().flat_map(|(_, figures)| figures) {
             let key = (figure.metric.section.to_owned(), figure.name.clone(), figure.metric.full_name());
             let of_key = values.entry(key.clone()).or_insert_with(|| {
                 order.push(key);
                 Vec::new()
             });
-            of_key.push(figure.value.as_f64());
+            of_key.push(figure);
         }
         let figure = |key: (String, String, String)| {
-            let values = values.get(&key).map(Vec::as_slice).unwrap_or_default();
+            let figures = values.get(&key).map(Vec::as_slice).unwrap_or_default();
+            let values: Vec<f64> = figures.iter().map(|figure| figure.value.as_f64()).collect();
             let count = values.len() as f64;
             let mean = values.iter().sum::<f64>() / count;
             let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
@@ -78,6 +82,7 @@ impl BaselineFile {
                 min: values.iter().copied().fold(f64::INFINITY, f64::min),
                 max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
                 count: values.len() as u64,
+                uncertainty: if let [one] = figures { one.uncertainty } else { None },
             }
         };
         BaselineFile {
@@ -95,7 +100,7 @@ impl BaselineFile {
         let figure = |of: BaselineFigure| {
             let metric = list::of_section(&of.section).into_iter().find(|metric| metric.full_name() == of.metric)?;
             let runs = Some(Runs { count: of.count, stddev: of.stddev });
-            Some(Figure { runs, ..Figure::new(metric, of.name, Number::Real(of.mean)) })
+            Some(Figure { runs, uncertainty: of.uncertainty, ..Figure::new(metric, of.name, Number::Real(of.mean)) })
         };
         self.figures.into_iter().filter_map(figure).collect()
     }

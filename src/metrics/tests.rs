@@ -392,3 +392,50 @@ fn a_baseline_knows_how_runs_differ() {
     assert!(of(1_150_000).worst().is_none(), "within the spread of the runs");
     assert_eq!(text::worst(&of(1_500_000)).unwrap(), "task a: CPU 10 % → 15 % (+50.0 %, 5.0 spreads)");
 }
+
+/// How much a figure is worth does not depend on whether the base is the recording or a baseline of it alone.
+#[test]
+fn a_baseline_of_one_run_is_that_run() {
+    use super::baseline::BaselineFile;
+    let run = |latencies_ns: &[u64]| {
+        let mut rx = task("rx", 1_000_000, latencies_ns);
+        rx.latency.stddev_ns = Some(400_000);
+        let statistics = StatisticsReport {
+            last_ns: Some(10_000_000),
+            cores: vec![CoreReport { busy_ns: 1_000_000, idle_ns: 9_000_000, ..CoreReport::default() }],
+            tasks: vec![rx],
+            ..StatisticsReport::default()
+        };
+        figures(&statistics, Losses::default())
+    };
+    let (before, after) = (run(&[500_000; 9]), run(&[600_000; 9]));
+    let baseline = BaselineFile::new("1.2.3", &[("x.bin".to_owned(), before.clone())]);
+    let saved = super::saved::read(serde_json::to_string(&baseline).unwrap().as_bytes()).unwrap().figures;
+    let differences = |base: &[Figure]| diff(base, &after, &DiffOptions::default());
+    let (direct, by_baseline) = (differences(&before), differences(&saved));
+    assert_eq!(direct, by_baseline);
+    let mean = direct.changes.iter().find(|change| change.metric == "latency.rx.mean_ns").unwrap();
+    assert!(mean.is_noise && mean.evidence.is_some(), "{mean:?}");
+    // Of several runs, their spread counts.
+    let several = BaselineFile::new("1.2.3", &[("x.bin".to_owned(), before.clone()), ("y.bin".to_owned(), before)]);
+    assert!(several.figures.iter().all(|figure| figure.uncertainty.is_none()));
+}
+
+/// What is beyond a limit does not look like the limit.
+#[test]
+fn values_near_a_limit_have_as_many_decimals_as_it_takes() {
+    let figures = recording(&[("a", 1_000_123, &[])]);
+    let of = |text: &str| {
+        let budget = Budget::parse(&format!("rules = [\"{text}\"]")).unwrap();
+        let verdicts = check(&budget, &figures);
+        (text::broken(&verdicts[0]), text::verdicts(&verdicts))
+    };
+    let (sentences, table) = of("task.a.cpu_percent < 10.001");
+    assert_eq!(sentences, ["task.a.cpu_percent is 10.0012 %: task.a.cpu_percent < 10.001"]);
+    assert!(table.contains("10.0012 %  -0.0002 %"), "{table}");
+    assert_eq!(of("task.a.cpu_percent < 10").0, ["task.a.cpu_percent is 10.001 %: task.a.cpu_percent < 10"]);
+    assert_eq!(of("task.a.run_ns < 1000123").0, ["task.a.run_ns is 1000123 ns: task.a.run_ns < 1000123"]);
+    let (sentences, table) = of("task.a.run_s <= 0.00100012");
+    assert_eq!(sentences, ["task.a.run_s is 0.001000123 s: task.a.run_s <= 0.00100012"]);
+    assert!(table.contains("0.001000123 s  -0.000000003 s"), "{table}");
+}

@@ -74,13 +74,8 @@ fn verdict_rows(verdict: &Verdict) -> Vec<Vec<String>> {
             (_, 2..) => measured.name.clone(),
             _ => String::new(),
         };
-        vec![
-            word.into(),
-            verdict.rule.clone(),
-            of,
-            with_unit(measured.value, verdict.unit),
-            with_unit(measured.margin, verdict.unit),
-        ]
+        let [value, margin] = self::measured(measured, verdict.unit);
+        vec![word.into(), verdict.rule.clone(), of, value, margin]
     };
     verdict.values.iter().map(row).collect()
 }
@@ -103,7 +98,8 @@ pub fn broken(verdict: &Verdict) -> Vec<String> {
         return vec![visible(&format!("{}: {missing}", verdict.rule)).into_owned()];
     }
     let sentence = |measured: &Measured| {
-        format!("{} is {}: {}", visible(&measured.metric), with_unit(measured.value, verdict.unit), verdict.rule)
+        let [value, _] = self::measured(measured, verdict.unit);
+        format!("{} is {value}: {}", visible(&measured.metric), verdict.rule)
     };
     verdict.values.iter().map(sentence).collect()
 }
@@ -225,7 +221,18 @@ fn value(change: &Change, value: f64) -> String {
 
 /// A number with three decimals at most, and its unit.
 pub(crate) fn with_unit(value: f64, unit: &str) -> String {
-    let mut number = format!("{value:.3}");
+    rounded(value, 3, unit)
+}
+
+/// The value and margin of a verdict, with as many decimals as the margin needs: what is beyond a limit does not look like the limit.
+fn measured(measured: &Measured, unit: &str) -> [String; 2] {
+    let margin = measured.margin.abs();
+    let decimals = if margin > 0.0 { (-margin.log10().floor()).clamp(3.0, 15.0) } else { 3.0 };
+    [measured.value, measured.margin].map(|number| rounded(number, decimals as usize, unit))
+}
+
+fn rounded(value: f64, decimals: usize, unit: &str) -> String {
+    let mut number = format!("{value:.decimals$}");
     if number.contains('.') {
         number.truncate(number.trim_end_matches('0').trim_end_matches('.').len());
     }
