@@ -85,8 +85,13 @@ fn trend(values: &[f64]) -> f64 {
 
 fn percentile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
-    let rank = (share / 100.0 * values.len() as f64).ceil() as usize;
-    let index = rank.saturating_sub(1).min(values.len().checked_sub(1)?);
+    let count = values.len() as f64;
+    let mut rank = (share / 100.0 * count).ceil();
+    // 0.999 * 1000 is a little more than 999, whose share is 99.9 all the same.
+    if 100.0 * (rank - 1.0) / count >= share {
+        rank -= 1.0;
+    }
+    let index = (rank as usize).saturating_sub(1).min(values.len().checked_sub(1)?);
     let (_, value, _) = sorted.select_nth_unstable_by(index, f64::total_cmp);
     Some(*value)
 }
@@ -204,6 +209,19 @@ mod tests {
         assert!(sure <= 10, "{sure} of 1000 at 99 %");
         assert_eq!(change(&[3.0; 50]), None);
         assert_eq!(change(&[]), None);
+    }
+
+    #[test]
+    fn a_percentile_is_the_value_of_the_nearest_rank() {
+        // As fractions of a hundred, these shares are a little more or less than what is written.
+        for (share, count, rank) in [(28.0, 25, 7), (55.0, 100, 55), (57.0, 100, 57), (99.9, 1000, 999), (99.9, 41_000, 40_959)] {
+            let values: Vec<f64> = (1..=count).map(f64::from).collect();
+            assert_eq!(percentile(&values, share), Some(f64::from(rank)), "p{share} of {count}");
+        }
+        assert_eq!(
+            [0.0, 1.0, 50.0, 51.0, 100.0].map(|share| percentile(&[1.0, 2.0], share)),
+            [1, 1, 1, 2, 2].map(|n| Some(f64::from(n)))
+        );
     }
 
     #[test]
