@@ -8,7 +8,7 @@ mod reader;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use common::run::{Cut, Subject, options};
 use proptest::prelude::*;
@@ -511,6 +511,92 @@ fn the_commit_that_made_a_task_slower_is_named() {
         let output = run(dir.path(), args);
         assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
         assert!(stderr(&output).contains(message), "{}", stderr(&output));
+    }
+}
+
+/// What verdicts on a dataset do not cover is said: recordings that could not be read, and those without what a rule limits.
+#[test]
+fn verdicts_say_what_they_do_not_cover() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["demo.bin", "before.bin", "dpp.bin"] {
+        fs::copy(testdata("demo").join(name), dir.path().join(name)).unwrap();
+    }
+    fs::write(dir.path().join("empty.bin"), "").unwrap();
+    let export = run(dir.path(), &["export", "-q", "demo.bin", "before.bin", "dpp.bin", "empty.bin", "--parquet", "set"]);
+    assert_eq!(export.status.code(), Some(1), "{}", stderr(&export));
+    let rules = "'task.filter.cpu_percent < 9', 'p95(task.filter.cpu_percent) < 9', 'losses == 0', 'span.*.count > 0', \
+                 { rule = 'machine.*.steps > 0', optional = true }";
+    fs::write(dir.path().join("budget.toml"), format!("rules = [{rules}]")).unwrap();
+    let check = ["check", "set", "--budget", "budget.toml"];
+    let found = run(dir.path(), &check);
+    assert_eq!(found.status.code(), Some(0), "{}", stderr(&found));
+    let text = String::from_utf8(found.stdout).unwrap();
+    let notes = [
+        "task.filter.cpu_percent < 9: 1 of 3 recordings has nothing that it limits",
+        "p95(task.filter.cpu_percent) < 9: 1 of 3 recordings has nothing that it limits",
+    ];
+    assert!(text.contains(&format!("\nnote: {}\nnote: {}\n\n", notes[0], notes[1])), "{text}");
+    assert_eq!(text.matches("note: ").count(), 2, "{text}");
+    assert!(text.contains("set: 3 recordings and 1 that could not be read, "), "{text}");
+    let markdown = String::from_utf8(run(dir.path(), &[&check[..], &["--md"]].concat()).stdout).unwrap();
+    assert!(markdown.contains("\ntask.filter.cpu\\_percent \\< 9: 1 of 3 recordings has"), "{markdown}");
+    assert!(markdown.contains("3 recordings and 1 that could not be read"), "{markdown}");
+    let json: Value = serde_json::from_slice(&run(dir.path(), &[&check[..], &["--json"]].concat()).stdout).unwrap();
+    assert_eq!((&json["recordings"], &json["unread"], &json["notes"]), (&3.into(), &1.into(), &notes.to_vec().into()));
+}
+
+/// Names of things are no names of files: they are long, and have any letters.
+#[test]
+fn charts_of_any_names_are_files_of_their_own() {
+    use traceconv::format::tonbandgeraet::generate::{GenerateOptions, SlowTask, generate};
+    use traceconv::frame::cobs::{stuff, unstuff};
+    let dir = tempfile::tempdir().unwrap();
+    let long = "x".repeat(300);
+    let renamed = |capture: &[u8], from: &str, to: &str| {
+        let mut renamed = Vec::new();
+        for frame in capture.split(|&byte| byte == 0).filter(|frame| !frame.is_empty()) {
+            let mut payload = Vec::new();
+            unstuff(frame, &mut payload).unwrap();
+            if payload.ends_with(from.as_bytes()) {
+                payload.splice(payload.len() - from.len().., to.bytes());
+            }
+            stuff(&payload, &mut renamed);
+        }
+        renamed
+    };
+    for run in 0..60u64 {
+        let slow_task = (run >= 30).then(|| SlowTask::named("filter", 300).unwrap());
+        let mut capture = Vec::new();
+        let options = GenerateOptions { bytes: 20_000, seed: run, slow_task, ..GenerateOptions::default() };
+        generate(&options, &mut capture).unwrap();
+        fs::write(dir.path().join(format!("run-{run:03}.bin")), renamed(&capture, "filter", &long)).unwrap();
+    }
+    let export = run(dir.path(), &["export", "-q", "-r", ".", "--glob", "*.bin", "--parquet", "set"]);
+    assert_eq!(export.status.code(), Some(0), "{}", stderr(&export));
+    let found = run(dir.path(), &["check", "set", "--charts", "charts", "--json"]);
+    assert_eq!(found.status.code(), Some(0), "{}", stderr(&found));
+    let json: Value = serde_json::from_slice(&found.stdout).unwrap();
+    let listed = json["changes"].as_array().unwrap().len().min(20);
+    let charts = files(&dir.path().join("charts"));
+    assert_eq!(charts.len(), listed, "{:?}", charts.keys());
+    assert!(charts.keys().any(|name| name.starts_with("task.xxx") && name.ends_with("x-1.svg")), "{:?}", charts.keys());
+}
+
+#[test]
+fn a_reader_of_lines_may_have_had_enough() {
+    let dir = recordings();
+    for (form, status) in [("--ndjson", Some(0)), ("--arrow", Some(1))] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_traceconv"))
+            .args(["export", "in/board=7/before.bin", form, "-", "--tables", "events"])
+            .current_dir(dir.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), status, "{}", stderr(&output));
+        assert_eq!(stderr(&output).contains("Broken pipe"), form == "--arrow", "{}", stderr(&output));
     }
 }
 

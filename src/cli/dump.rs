@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Context;
 use data_encoding::HEXLOWER;
 
-use super::output::Output;
+use super::output::{Output, is_broken_pipe};
 use super::plan::{DumpPlan, SourceName, Verbosity};
 use super::source::{Opened, OpenedTogether};
 use super::{Status, say};
@@ -59,10 +59,6 @@ pub(super) fn run(plan: &DumpPlan) -> Status {
 
 fn is_any_cut_short(opened: &[Opened]) -> bool {
     opened.iter().any(|opened| opened.input.was_cut_short())
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Lists all records; returns the number of valid ones. A file of the list only appears if there is one, and all were read.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
 use super::args::{MoreInputs, ReadArgs};
-use super::output::{Output, write_text};
+use super::output::{Output, is_broken_pipe, write_text};
 use super::plan::{Place, PlanError, Reading, Recordings, SourceName, Verbosity, plan_many, reading, shown};
 use super::progress::ProgressMeter;
 use super::recording_figures::{PartArgs, gather_by, json, losses_of, report_problems};
@@ -409,7 +409,9 @@ impl Export<'_> {
     fn part(&self, part: &PlannedPart<'_>) -> Done {
         let mut done = Done::default();
         if let Err(error) = self.write(part, &mut done) {
-            done.error = Some(error);
+            // Lines are complete without those that nobody reads; other files are not.
+            let is_enough = self.destination.form == Form::Ndjson && is_broken_pipe(&error);
+            done.error = Some(error).filter(|_| !is_enough);
         }
         done
     }

@@ -212,6 +212,12 @@ pub(super) fn create_parent(place: &Place) {
     }
 }
 
+/// Whether the reader of an output has had enough (`| head`).
+pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut errors = error.chain().filter_map(|error| error.downcast_ref::<io::Error>());
+    errors.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
 /// Writes a text. That its reader has had enough (`| head`) is no failure.
 pub(super) fn write_text(place: &Place, noun: &str, text: &str) -> anyhow::Result<()> {
     let mut output = Output::create(place)?;

@@ -1,6 +1,6 @@
 //! `traceconv check DATASET`: rules over the recordings of a dataset, and since when a metric has moved.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -119,8 +119,12 @@ struct RunsFile<'a> {
     broken: usize,
     dataset: String,
     recordings: usize,
+    /// Recordings that could not be read when they were exported.
+    unread: usize,
     metrics_compared: usize,
     verdicts: &'a [Verdict],
+    /// What the verdicts do not cover.
+    notes: &'a [String],
     changes: &'a [Moved],
 }
 
@@ -140,12 +144,13 @@ pub(super) fn dataset_of<'a>(inputs: &'a [PathBuf], options: &RunsArgs) -> Resul
 pub(super) fn main(args: &CheckArgs, dir: &Path, budget: &Budget, output: &Place) -> Result<Status, PlanError> {
     let options = &args.runs;
     let failed = |error: &dyn std::fmt::Display| PlanError::File(format!("the dataset {}: {error}", shown(dir)));
-    let runs = read_runs(dir, options).map_err(|error| failed(&error))?;
+    let (runs, unread) = read_runs(dir, options).map_err(|error| failed(&error))?;
     if runs.is_empty() {
         return Err(failed(&"it has no recording that could be read"));
     }
     let all = read_series(dir, &runs, budget).map_err(|error| failed(&error))?;
     let verdicts: Vec<Verdict> = budget.limits.iter().map(|limit| verdict(limit, &runs, &all, options.by.as_deref())).collect();
+    let notes: Vec<String> = budget.limits.iter().filter_map(|limit| uncovered(limit, &runs, &all)).collect();
     let compared: Vec<&Series> = all.iter().filter(|series| is_compared(series.metric)).collect();
     let changes = changes(&compared, &runs, options);
     if let Some(dir) = &options.charts {
@@ -163,13 +168,25 @@ pub(super) fn main(args: &CheckArgs, dir: &Path, budget: &Budget, output: &Place
         let (schema_version, tool_version, dataset) = (SCHEMA_VERSION, TOOL_VERSION, path_text(dir));
         let (recordings, budget) = (runs.len(), args.budget.as_deref().map(path_text));
         let (verdicts, changes) = (verdicts.as_slice(), changes.as_slice());
-        let (broken, metrics_compared) = (broken.len(), compared);
-        let file =
-            RunsFile { schema_version, tool_version, budget, broken, dataset, recordings, metrics_compared, verdicts, changes };
+        let (broken, metrics_compared, notes) = (broken.len(), compared, notes.as_slice());
+        let file = RunsFile {
+            schema_version,
+            tool_version,
+            budget,
+            broken,
+            dataset,
+            recordings,
+            unread,
+            metrics_compared,
+            verdicts,
+            notes,
+            changes,
+        };
         json(&file).map_err(Into::into)
     } else {
-        let summary = format!("{} recordings, {compared} metrics compared", runs.len());
-        describe(args, &name, &summary, &verdicts, &changes).map_err(Into::into)
+        let more = if unread > 0 { format!(" and {unread} that could not be read") } else { String::new() };
+        let summary = format!("{} recordings{more}, {compared} metrics compared", runs.len());
+        describe(args, &name, &summary, (&verdicts, &notes), &changes).map_err(Into::into)
     };
     let status = write_result(output, "the verdicts", text, status);
     let Some(place) = args.junit.as_deref().map(Place::from_arg) else { return Ok(status) };
@@ -191,9 +208,9 @@ fn is_compared(metric: &Metric) -> bool {
     !matches!(metric.nature, Nature::Extreme | Nature::Sum)
 }
 
-/// The recordings that could be read, in their order.
-fn read_runs(dir: &Path, options: &RunsArgs) -> Result<Vec<Run>, ExportError> {
-    let mut runs = Vec::new();
+/// The recordings that could be read, in their order, and the number of the others.
+fn read_runs(dir: &Path, options: &RunsArgs) -> Result<(Vec<Run>, usize), ExportError> {
+    let (mut runs, mut unread) = (Vec::new(), 0);
     let labels = [&options.by, &options.order];
     let mut is_known = labels.map(Option::is_none);
     for (file, _) in part_files(&dir.join(Table::Recordings.name())) {
@@ -212,7 +229,11 @@ fn read_runs(dir: &Path, options: &RunsArgs) -> Result<Vec<Run>, ExportError> {
             let value = |names: &Option<dataset::Names<'_>>, row: usize| {
                 names.as_ref().map_or("", |names| dataset::name_at(names, row)).to_owned()
             };
-            for row in (0..batch.num_rows()).filter(|row| errors.is_null(*row)) {
+            for row in 0..batch.num_rows() {
+                if errors.is_valid(row) {
+                    unread += 1;
+                    continue;
+                }
                 let path = if paths.is_valid(row) { paths.value(row) } else { "" };
                 let id = dataset::name_at(&ids, row).to_owned();
                 runs.push(Run { id, path: path.to_owned(), order: value(&orders, row), group: value(&groups, row) });
@@ -225,7 +246,7 @@ fn read_runs(dir: &Path, options: &RunsArgs) -> Result<Vec<Run>, ExportError> {
         return Err(ExportError::Dataset(format!("no recording has a label `{label}`")));
     }
     runs.sort_by(|one, other| (&one.order, &one.path).cmp(&(&other.order, &other.path)));
-    Ok(runs)
+    Ok((runs, unread))
 }
 
 /// The metrics that are compared, or that rules limit.
@@ -319,6 +340,16 @@ fn verdict(limit: &BudgetRule, runs: &[Run], all: &[Series], by: Option<&str>) -
     judge(limit, candidates, &names)
 }
 
+/// A sentence if some recordings have nothing that a rule limits: it is not known to hold there.
+fn uncovered(limit: &BudgetRule, runs: &[Run], all: &[Series]) -> Option<String> {
+    let series = all.iter().filter(|series| limit.rule.is_about(series.metric, &series.name));
+    let covered = series.flat_map(|series| &series.runs).collect::<HashSet<_>>().len();
+    let missing = runs.len() - covered;
+    let verb = if missing == 1 { "has" } else { "have" };
+    let is_said = !limit.is_optional && covered > 0 && missing > 0;
+    is_said.then(|| format!("{}: {missing} of {} recordings {verb} nothing that it limits", limit.rule.text, runs.len()))
+}
+
 /// All changes that are sure: first what is worse; then what is closest to the cause; then what moved most.
 fn changes(compared: &[&Series], runs: &[Run], options: &RunsArgs) -> Vec<Moved> {
     let mut changes: Vec<Moved> = compared
@@ -377,7 +408,7 @@ fn describe(
     args: &CheckArgs,
     name: &str,
     summary: &str,
-    verdicts: &[Verdict],
+    (verdicts, notes): (&[Verdict], &[String]),
     changes: &[Moved],
 ) -> Result<String, std::fmt::Error> {
     let RunsArgs { by, order, min_change, charts } = &args.runs;
@@ -388,6 +419,12 @@ fn describe(
         } else {
             format!("{name}: {}\n\n{}\n", text::verdict_summary(verdicts), text::verdicts(verdicts))
         };
+    }
+    for note in notes {
+        text += &if args.md { markdown_escaped(note) + "\n\n" } else { format!("note: {}\n", visible(note)) };
+    }
+    if !notes.is_empty() && !args.md {
+        text += "\n";
     }
     let (mark, end) = if args.md { ("### ", "\n") } else { ("", "") };
     writeln!(text, "{mark}{name}: {summary}\n{end}", end = end)?;
@@ -421,22 +458,25 @@ fn describe(
         writeln!(text, "{end}and {} more: --json has all", changes.len() - LISTED)?;
     }
     if let (Some(dir), true) = (charts, args.md) {
-        for moved in changes.iter().take(LISTED) {
-            writeln!(text, "\n{}\n\n![]({})", markdown_escaped(&moved.metric), dir.join(chart_name(moved)).display())?;
+        for (index, moved) in changes.iter().take(LISTED).enumerate() {
+            writeln!(text, "\n{}\n\n![]({})", markdown_escaped(&moved.metric), dir.join(chart_name(index, moved)).display())?;
         }
     }
     Ok(text)
 }
 
-fn chart_name(moved: &Moved) -> String {
+/// The metric's name, as far as it can be a file's; then its place in the list distinguishes it from others.
+fn chart_name(index: usize, moved: &Moved) -> String {
+    const LETTERS: usize = 150;
     let letter = |letter: char| if letter.is_ascii_alphanumeric() || "._-".contains(letter) { letter } else { '_' };
-    moved.metric.chars().map(letter).collect::<String>() + ".svg"
+    let name: String = moved.metric.chars().map(letter).take(LETTERS).collect();
+    if name == moved.metric { format!("{name}.svg") } else { format!("{name}-{}.svg", index + 1) }
 }
 
 fn write_charts(dir: &Path, changes: &[Moved]) -> anyhow::Result<()> {
     fs::create_dir_all(dir)?;
-    for moved in changes.iter().take(LISTED) {
-        let name = chart_name(moved);
+    for (index, moved) in changes.iter().take(LISTED).enumerate() {
+        let name = chart_name(index, moved);
         fs::write(dir.join(&name), &moved.chart).with_context(|| name.clone())?;
     }
     Ok(())
