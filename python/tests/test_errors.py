@@ -28,6 +28,14 @@ def test_inputs_that_cannot_be_used(program: Program, tmp_path: Path) -> None:
         traceconv.read(b"")
 
 
+def test_files_that_cannot_be_read() -> None:
+    # A file that can be opened, also by root, and whose first bytes cannot be read.
+    closed = "/proc/self/mem"
+    for use in (lambda: traceconv.read(closed), lambda: traceconv.check(closed, ["losses == 0"]), lambda: traceconv.diff(closed, closed)):
+        with pytest.raises(traceconv.InputError, match="^/proc/self/mem "):
+            use()
+
+
 def test_recordings_without_events(program: Program, tmp_path: Path) -> None:
     path = tmp_path / "run.bin"
     path.write_bytes(bytes(300))

@@ -41,6 +41,29 @@ def test_the_trace_is_that_of_the_program(path: Path, program: Program, tmp_path
     assert report == expected
 
 
+def test_files_are_written_as_by_the_program(tmp_path: Path) -> None:
+    trace = traceconv.convert(DEMO / "demo.bin")
+    for name, write in ("trace", trace.write), ("baseline", lambda path: traceconv.baseline([trace], path)):
+        file, link, pipe = (tmp_path / f"{name}.{what}" for what in ("file", "link", "pipe"))
+        file.write_bytes(b"old")
+        file.chmod(0o640)
+        link.symlink_to(file.name)
+        assert write(link) == link
+        content = file.read_bytes()
+        assert link.is_symlink() and len(content) > 1000 and file.stat().st_mode & 0o777 == 0o640
+        os.mkfifo(pipe)
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            reader = threads.submit(pipe.read_bytes)
+            write(pipe)
+            assert reader.result() == content
+        assert pipe.is_fifo()
+        with pytest.raises(IsADirectoryError):
+            write(tmp_path)
+        with pytest.raises(FileNotFoundError):
+            write(tmp_path / "none" / "file")
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+
+
 @pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
 def test_statistics_are_those_of_the_program(path: Path, program: Program) -> None:
     expected = json.loads(program("stats", "--json", path).stdout)

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -124,6 +125,24 @@ def inputs_of(recording: Input, path: str | None = None) -> list[NativeInput]:
     return inputs
 
 
+def _put(path: str | os.PathLike[str], content: bytes) -> Path:
+    """Writes a file as the program does: it appears when it is complete; the target of a link is replaced, not the link; pipes and devices are written to."""
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+        return target
+    place = Path(os.path.realpath(target))
+    partial = place.parent / f".{uuid.uuid4().hex}.tmp"
+    try:
+        partial.write_bytes(content)
+        if place.exists():
+            shutil.copymode(place, partial)
+        os.replace(partial, place)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
 class Thing:
     """A task, an interrupt or another thing of a recording: its metrics are its attributes, as `cpu_percent`."""
 
@@ -174,14 +193,7 @@ class Trace:
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Writes the trace. The file appears when it is complete."""
-        target = Path(path)
-        partial = target.parent / f".{uuid.uuid4().hex}.tmp"
-        try:
-            partial.write_bytes(self.bytes)
-            os.replace(partial, target)
-        finally:
-            partial.unlink(missing_ok=True)
-        return target
+        return _put(path, self.bytes)
 
     @property
     def id(self) -> str:
@@ -362,9 +374,12 @@ def _figures(measured: Trace | Input) -> native.Figures:
     if isinstance(measured, Trace):
         return measured._figures
     if isinstance(measured, (str, os.PathLike)) and os.path.isfile(measured):
-        with open(measured, "rb") as file:
-            head = file.read(1)
-            content = head + file.read() if head in (b"{", b" ", b"\n") else b""
+        try:
+            with open(measured, "rb") as file:
+                head = file.read(1)
+                content = head + file.read() if head in (b"{", b" ", b"\n") else b""
+        except OSError:
+            content = b""  # Reading it as a recording fails with the program's sentence.
         saved = native.Figures.saved(os.fspath(measured), content)
         if saved is not None:
             return saved
@@ -431,6 +446,4 @@ def baseline(runs: Sequence[Trace], path: str | os.PathLike[str]) -> Path:
     if not runs:
         raise native.BudgetError("a baseline is of one run at least")
     named = [(run.report["inputs"][0]["path"], run._figures) for run in runs]
-    target = Path(path)
-    target.write_text(native.baseline(named), encoding="utf-8")
-    return target
+    return _put(path, native.baseline(named).encode())
