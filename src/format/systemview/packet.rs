@@ -132,24 +132,32 @@ fn has_wide_numbers(input: &[u8]) -> bool {
     if !(0..first.len()).step_by(WIDE_RUN).any(has_run) {
         return false;
     }
+    // Other formats have such numbers, too. How many of them are alike limits the search for packets, which costs more.
+    let starts = (0..first.len()).filter(|&at| begins_run(at) && !at.checked_sub(1).is_some_and(goes_on));
+    let limit = most_alike(starts.filter_map(|at| number(first.get(at..)?)));
     let framing = Framing::new(Reading::Wide);
-    let (mut at, mut damaged) = (0, 0);
-    let mut upper_halves = BTreeMap::<u64, usize>::new();
-    while at < first.len() {
+    let (mut at, mut damaged, mut wide) = (0, 0, Vec::new());
+    while at < first.len() && damaged < limit {
         let Some(packet) = framing.read(input, at) else {
             damaged += 1;
             at = framing.after_damage(input, at).max(at + 1);
             continue;
         };
         let end = at + usize::from(packet.bytes);
-        if read(Reading::Plain, input, at).is_none()
-            && let Some((value, _)) = (at..end).find(|&at| begins_run(at)).and_then(|run| number(input.get(run..end)?))
-        {
-            *upper_halves.entry(value >> 32).or_default() += 1;
+        if read(Reading::Plain, input, at).is_none() {
+            wide.extend((at..end).find(|&at| begins_run(at)).and_then(|run| number(input.get(run..end)?)));
         }
         at = end;
     }
-    upper_halves.into_values().max().is_some_and(|most| most >= WIDE_PACKETS && most > damaged)
+    let most = most_alike(wide.into_iter());
+    most >= WIDE_PACKETS && most > damaged
+}
+
+/// The most of these numbers that have the same upper half.
+fn most_alike(numbers: impl Iterator<Item = (u64, usize)>) -> usize {
+    let mut upper_halves = BTreeMap::<u64, usize>::new();
+    numbers.for_each(|(number, _)| *upper_halves.entry(number >> 32).or_default() += 1);
+    upper_halves.into_values().max().unwrap_or_default()
 }
 
 /// A packet, as ranges of the input.
