@@ -413,6 +413,12 @@ static void test_post_mortem(void) {
     CHECK_EQUAL(tband_post_mortem_size(), 0);
     CHECK_EQUAL(tband_post_mortem_read(0, capture, sizeof capture), 0);
     tband_evtmarker_name(1, "name");
+#if tband_configUSE_METADATA_BUF == 1
+    /* After the clock of the plain format, a small buffer has no room for it. */
+    const bool keeps_name = tband_metadata_dropped() == 0;
+#else
+    const bool keeps_name = false;
+#endif
     start_backend();
     CHECK_EQUAL(tband_start_post_mortem(), -1);
     CHECK_EQUAL(tband_clear_post_mortem(), -1);
@@ -430,7 +436,7 @@ static void test_post_mortem(void) {
     records = 0;
     CHECK_EQUAL(tband_post_mortem_read(0, capture, sizeof capture), size);
     decode_all(capture, size);
-    if (tband_configUSE_METADATA_BUF == 1) {
+    if (keeps_name) {
         CHECK_EQUAL(recorded[0].id, 0x06);
         memmove(recorded, recorded + 1, --records * sizeof recorded[0]);
     }
