@@ -1,9 +1,10 @@
 //! Where packets begin and end.
 //!
 //! A packet is an id, for ids from 24 on the length of its payload, the payload, and the ticks since the packet before. Numbers have 7
-//! bits to a byte, the lowest first; those of a target of 64 bits may have 64 ([`Reading::Wide`]). Texts begin with their length. There is no delimiter and no checksum: where a packet begins depends
-//! on the packet before it. Ten zero bytes (*sync*) come before the first packet. After damage, reading continues at the next sync or
-//! at the first position from which [`CONFIRMED_BY`] packets follow each other ([`crate::frame::sync`] says how parts agree on that).
+//! bits to a byte, the lowest first; those of a target of 64 bits may have 64 ([`Reading::Wide`]). Texts begin with their length. There is
+//! no delimiter and no checksum: where a packet begins depends on the packet before it. Ten zero bytes (*sync*) come before the first
+//! packet. After damage, reading continues at the next sync or at the first position from which [`CONFIRMED_BY`] packets follow each
+//! other ([`crate::frame::sync`] says how parts agree on that).
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ pub const MAX_PACKET_BYTES: usize = 1024;
 /// Ids are below this: 512 for the system and the kernel, the others for modules.
 pub const ID_LIMIT: u16 = 4096;
 
-/// More bytes than a number has.
+/// The longest number, in bytes.
 const NUMBER_BYTES: usize = 10;
 
 /// After damage, a position is believed if this number of packets follows from it.
@@ -208,8 +209,8 @@ pub fn number(bytes: &[u8]) -> Option<(u64, usize)> {
 #[cold]
 fn long_number(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0;
-    for (index, &byte) in bytes.iter().take(10).enumerate() {
-        if index == 9 && byte > 1 {
+    for (index, &byte) in bytes.iter().take(NUMBER_BYTES).enumerate() {
+        if index + 1 == NUMBER_BYTES && byte > 1 {
             return None;
         }
         value |= u64::from(byte & 0x7F) << (7 * index);
