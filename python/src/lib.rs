@@ -18,6 +18,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyCapsule};
 use serde::Serialize;
 use traceconv::export::{self, PART_RECORDINGS, dataset};
+use traceconv::input::ReadOptions;
 use traceconv::metrics::baseline::BaselineFile;
 use traceconv::metrics::budget::Budget;
 use traceconv::metrics::diff::{DiffOptions, FailOnNew, diff as compare};
@@ -111,14 +112,16 @@ struct Figures(Vec<Figure>);
 
 #[pymethods]
 impl Figures {
-    /// Reads a file that `stats --json`, `--report` or `baseline` saved; `None` if it is something else.
+    /// Reads a file that `stats --json`, `--report` or `baseline` saved, also compressed; `None` if it is something else.
     #[staticmethod]
-    fn saved(name: &str, content: PyBackedBytes) -> Result<Option<Figures>, Problem> {
-        if !saved::is_saved(&content) {
-            return Ok(None);
-        }
-        let read = saved::read(&content).map_err(|error| Problem(Kind::Budget, format!("{name} {error}")))?;
-        Ok(Some(Figures(read.figures)))
+    fn saved(py: Python<'_>, path: PathBuf) -> Result<Option<Figures>, Problem> {
+        let problem = |error: String| Problem(Kind::Budget, format!("{} {error}", path.display()));
+        py.detach(|| {
+            let Some(input) = traceconv::input::Input::open_if(&path, &ReadOptions::new(), saved::is_saved) else { return Ok(None) };
+            let input = input.map_err(|error| problem(error.to_string()))?;
+            let read = saved::read(input.bytes()).map_err(|error| problem(error.to_string()))?;
+            Ok(Some(Figures(read.figures)))
+        })
     }
 
     /// Section, name, metric with its unit, value, unit.

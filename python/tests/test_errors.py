@@ -144,6 +144,8 @@ def test_budgets_and_tables_that_cannot_be_used(tmp_path: Path) -> None:
         trace.to_arrow("event")
     with pytest.raises(traceconv.BudgetError, match="of one run at least"):
         traceconv.baseline([], tmp_path / "x.json")
+    with pytest.raises(traceconv.BudgetError, match="a list of one run at least"):
+        traceconv.baseline(DEMO / "demo.bin", tmp_path / "x.json")  # type: ignore[arg-type]
     with pytest.raises(traceconv.OptionError, match="`some` is unknown; there are none, tasks, all"):
         traceconv.diff(trace, trace, fail_on_new="some")
 

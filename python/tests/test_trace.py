@@ -251,11 +251,14 @@ def test_differences_are_those_of_the_program(program: Program, tmp_path: Path) 
     assert found.worst == expected["worst"] and not found and found.too_much
     assert traceconv.diff(base, base, fail_over=5)
     assert "task" in str(found) and repr(found).startswith("<traceconv.Diff: ")
-    (tmp_path / "base.json").write_text(json.dumps(traceconv.read(base).stats))
-    assert traceconv.diff(tmp_path / "base.json", new, fail_over=5).data == found.data
-    program("baseline", base, new, "-o", tmp_path / "program.json")
-    runs = [traceconv.read(base), traceconv.read(new)]
-    assert traceconv.baseline(runs, tmp_path / "package.json").read_text() == (tmp_path / "program.json").read_text()
+    saved = json.dumps(traceconv.read(base).stats)
+    (tmp_path / "base.json").write_text(saved)
+    (tmp_path / "base.json.gz").write_bytes(gzip.compress(saved.encode()))
+    for kept in "base.json", "base.json.gz":
+        assert traceconv.diff(tmp_path / kept, new, fail_over=5).data == found.data
+    program("baseline", base, tmp_path / "base.json.gz", new, "-o", tmp_path / "program.json")
+    for runs in [base, tmp_path / "base.json.gz", traceconv.read(new)], [traceconv.read(base), tmp_path / "base.json.gz", new]:
+        assert traceconv.baseline(runs, tmp_path / "package.json").read_text() == (tmp_path / "program.json").read_text()
 
 
 def test_verdicts_are_those_of_the_program(program: Program) -> None:

@@ -1,8 +1,8 @@
 //! Statistics of recordings for the commands that print, check or compare them: gathered from recordings, or read from those that
 //! `stats --json` saved.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, Read};
+use std::fs;
+use std::io::{self, BufRead};
 
 use clap::Args;
 use serde::Serialize;
@@ -39,10 +39,6 @@ impl PartArgs {
         Ok(Options { from: self.from, to: self.to, threads: reading.threads, ..Options::default() })
     }
 }
-
-/// How much of a file is inspected to recognise saved statistics. Nothing of a block of zstd can be decompressed before its end, and it
-/// has up to 128 KiB.
-const HEAD_BYTES: u64 = 192 << 10;
 
 /// The figures of a recording. Without them its inputs say why.
 pub(super) fn measure(
@@ -95,20 +91,12 @@ pub(super) fn measure(
 /// The figures of saved statistics, also compressed; `None` if the input is something else, or cannot be
 /// opened: then opening it as a recording says so. Of standard input nothing is consumed in that case.
 fn read_saved(place: &Place, options: &ReadOptions) -> Option<Result<Saved, String>> {
-    let mut head = Vec::new();
-    match place {
-        Place::Standard => head.extend_from_slice(io::stdin().lock().fill_buf().ok()?),
-        Place::File(path) => {
-            let file = File::open(path).ok().filter(|_| path.is_file())?;
-            file.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
-        }
-    }
-    if !saved::is_saved(&beginning(&head)) {
-        return None;
-    }
     let input = match place {
-        Place::Standard => Input::read(&mut io::stdin().lock(), options),
-        Place::File(path) => Input::open(path, options),
+        Place::Standard => {
+            let mut stdin = io::stdin().lock();
+            saved::is_saved(&beginning(stdin.fill_buf().ok()?)).then(|| Input::read(&mut stdin, options))?
+        }
+        Place::File(path) => Input::open_if(path, options, saved::is_saved)?,
     };
     let input = input.map_err(|error| error.to_string());
     Some(input.and_then(|input| saved::read(input.bytes()).map_err(|error| error.to_string())))

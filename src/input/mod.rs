@@ -140,6 +140,18 @@ impl Input {
         Input::read(&mut file, options)
     }
 
+    /// Opens a file if its first bytes, decompressed, are what is looked for; `None` if they are not, or it cannot be opened.
+    #[cfg(feature = "compress")]
+    pub fn open_if(path: &Path, options: &ReadOptions, is_wanted: impl Fn(&[u8]) -> bool) -> Option<Result<Input, InputError>> {
+        // Nothing of a block of zstd can be decompressed before its end, and it has up to 128 KiB.
+        const HEAD_BYTES: u64 = 192 << 10;
+        // A FIFO would lose the bytes that are looked at.
+        let file = File::open(path).ok().filter(|_| path.is_file())?;
+        let mut head = Vec::new();
+        file.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+        is_wanted(&beginning(&head)).then(|| Input::open(path, options))
+    }
+
     /// Reads a stream to its end.
     ///
     /// # Errors

@@ -370,20 +370,14 @@ def read(recording: Input, *, path: str | None = None, **options: Any) -> Trace:
     return Trace(native.read(inputs_of(recording, path), options_of(options), False))
 
 
-def _figures(measured: Trace | Input) -> native.Figures:
-    if isinstance(measured, Trace):
-        return measured._figures
-    if isinstance(measured, (str, os.PathLike)) and os.path.isfile(measured):
-        try:
-            with open(measured, "rb") as file:
-                head = file.read(1)
-                content = head + file.read() if head in (b"{", b" ", b"\n") else b""
-        except OSError:
-            content = b""  # Reading it as a recording fails with the program's sentence.
-        saved = native.Figures.saved(os.fspath(measured), content)
+def _measured(measured: Trace | Input) -> tuple[str, native.Figures]:
+    """The name and the metrics of a recording, or of what was saved of it."""
+    if isinstance(measured, (str, os.PathLike)):
+        saved = native.Figures.saved(measured)
         if saved is not None:
-            return saved
-    return read(measured)._figures
+            return os.fspath(measured), saved
+    trace = measured if isinstance(measured, Trace) else read(measured)
+    return trace.report["inputs"][0]["path"], trace._figures
 
 
 def budget_text(budget: str | os.PathLike[str] | Sequence[str]) -> str:
@@ -416,7 +410,7 @@ def check(recording: Trace | Input, budget: str | os.PathLike[str] | Sequence[st
     """Checks a recording against a budget: the path of a TOML file, or a list of rules as `"task.filter.cpu_percent < 4"`."""
     if isinstance(budget, Iterator):
         budget = list(budget)
-    text, figures = budget_text(budget), _figures(recording)
+    text, (_, figures) = budget_text(budget), _measured(recording)
     try:
         return Checked(*native.check(figures, text))
     except native.BudgetError as error:
@@ -438,12 +432,12 @@ def diff(
             raise native.OptionError(f"{name}: {value!r} is not a number of per cent, as 5")
     several = [only] if isinstance(only, str) else list(only)
     options = {"fail_over": fail_over, "fail_on_new": fail_on_new, "min_change": min_change, "only": several}
-    return Diff(*native.diff(_figures(base), _figures(new), **options))  # type: ignore[arg-type]
+    return Diff(*native.diff(_measured(base)[1], _measured(new)[1], **options))  # type: ignore[arg-type]
 
 
-def baseline(runs: Sequence[Trace], path: str | os.PathLike[str]) -> Path:
+def baseline(runs: Sequence[Trace | Input], path: str | os.PathLike[str]) -> Path:
     """Writes the mean and spread of several runs' statistics, as `traceconv baseline` does."""
-    if not runs:
-        raise native.BudgetError("a baseline is of one run at least")
-    named = [(run.report["inputs"][0]["path"], run._figures) for run in runs]
+    if isinstance(runs, (str, bytes, os.PathLike)) or not runs:
+        raise native.BudgetError("a baseline is of a list of one run at least")
+    named = [_measured(run) for run in runs]
     return _put(path, native.baseline(named).encode())
