@@ -5,6 +5,8 @@
 
 mod codes;
 mod fields;
+#[path = "../common/fields.rs"]
+mod json_page;
 mod links;
 mod options;
 mod reference;
