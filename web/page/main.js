@@ -67,6 +67,10 @@ async function addFiles(files, cores) {
   render();
   await loaded;
   await Promise.all(added.map(inspect));
+  const unused = form.values(undefined).format === undefined ? added.filter(({found}) => found?.kind === "unknown") : [];
+  if (unused.length > 0) {
+    say(`Not used: ${unused.map(({name}) => visible(name)).join(", ")}. The list of files says why.`);
+  }
   await update();
 }
 

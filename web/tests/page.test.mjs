@@ -297,6 +297,8 @@ describe("the page", () => {
     writeFileSync(compressed, gzipSync(readFileSync(at("demo/demo.bin"))));
     await choose(picture, compressed);
     await page.getByText("is a PNG picture").waitFor();
+    await choose(picture);
+    await page.getByRole("status").getByText("Not used: photo.png. The list of files says why.").waitFor();
     assert.match(await (await result("demo.bin.gz")).innerText(), events(at("demo/demo.bin")));
     await page.getByRole("button", {name: "Paste hex or base64"}).click();
     await page.getByLabel("Hex digits or base64").fill(readFileSync(at("demo/demo.bin")).toString("hex"));
@@ -492,6 +494,14 @@ describe("the page", () => {
         assert.deepEqual(serious.map((/** @type {any} */ one) => [one.id, one.nodes.map((/** @type {any} */ node) => node.html)]), []);
       }
     }
+  });
+
+  test("a narrow window does not scroll sideways", async () => {
+    await page.setViewportSize({width: 360, height: 740});
+    await open();
+    await choose(at("demo/damaged.bin"), at("demo/after.bin"), at("demo/budget.toml"));
+    await (await result("after.bin")).locator(".verdicts table").waitFor();
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 360);
   });
 
   test("a keyboard is enough", async () => {
