@@ -336,13 +336,18 @@ async function renderComparison() {
 
 const KINDS = {"recording": "Recording", "archive": "Archive", "option-file": "Companion", "budget": "Budget", "statistics": "Statistics", "unknown": "Not used"};
 
-/** The list of files. */
+/** The list of files. What has the keyboard's focus in it keeps it; if it is gone, the list has it. */
 function render() {
+  const focused = list.contains(document.activeElement) ? document.activeElement : null;
   byId("files", HTMLElement).hidden = entries.length === 0;
   document.body.classList.toggle("busy", entries.length > 0);
   list.replaceChildren(h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Files"}, h("table", {class: "files"},
     h("thead", {}, h("tr", {}, ["file", "size", "what it is", "core", ""].map((title) => h("th", {scope: "col", class: title === "size" ? "number" : null}, title || h("span", {class: "hidden"}, "remove"))))),
     h("tbody", {}, entries.map(row)))));
+  if (focused !== null) {
+    const same = focused.id === "" ? null : document.getElementById(focused.id);
+    (same ?? byId(entries.length > 0 ? "files" : "choose", HTMLElement)).focus({preventScroll: true});
+  }
   const names = new Set(entries.map((entry) => entry.found?.format).filter((name) => name !== null && name !== undefined));
   form?.show(names);
 }
@@ -357,7 +362,7 @@ function row(entry) {
     h("span", {class: found.kind === "unknown" ? "error" : "note"}, [found.because, found.layers.length > 0 ? ` (${found.layers.join(", ")})` : ""].join("")),
   ];
   const core = found?.kind === "recording" && found.recordings === 1
-    ? h("select", {"aria-label": `Core of ${name}`, onchange: (/** @type {Event} */ event) => {
+    ? h("select", {id: `core-${entry.id}`, "aria-label": `Core of ${name}`, onchange: (/** @type {Event} */ event) => {
         const {value} = /** @type {HTMLSelectElement} */ (event.target);
         entry.core = value === "" ? null : Number(value);
         update();
@@ -377,7 +382,7 @@ function row(entry) {
     among.map((other) => h("option", {value: other.id, selected: entry.chosen.get(option) === other.id}, visible(other.name))));
     return h("div", {class: "companion"}, h("label", {for: id}, `--${option} for ${name}`), " ", select);
   });
-  const button = h("button", {type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: () => remove(entry)}, "×");
+  const button = h("button", {id: `remove-${entry.id}`, type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: () => remove(entry)}, "×");
   return h("tr", {}, h("th", {scope: "row"}, name), h("td", {class: "number"}, bytes(file.size)), h("td", {}, what, uses, choices), h("td", {}, core), h("td", {}, button));
 }
 

@@ -516,6 +516,17 @@ describe("the page", () => {
     await card.getByRole("tabpanel", {name: /^Latency/}).waitFor();
     await page.keyboard.press("Tab");
     assert.match(String(await page.evaluate("document.activeElement.getAttribute('aria-label')")), /Latency/);
+    // The focus stays where it is when the list of files is made again, and is in the list if its control is gone.
+    await choose(at("demo/damaged.bin"));
+    await result("damaged.bin");
+    await page.getByLabel("Core of demo.bin").focus();
+    await page.keyboard.press("ArrowDown");
+    await result("demo.bin@0");
+    assert.equal(await page.evaluate("document.activeElement.getAttribute('aria-label')"), "Core of demo.bin");
+    await page.getByRole("button", {name: "Remove demo.bin"}).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", {name: "demo.bin@0"}).waitFor({state: "detached"});
+    assert.equal(await page.evaluate("document.activeElement.id"), "files");
   });
 
   test("a large recording can be cancelled, converted again, and is the same as the native one", async () => {
