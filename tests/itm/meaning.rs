@@ -149,7 +149,10 @@ fn ports_are_read_as_the_user_says() {
     let track = trace.track("firmware/Values/position").expect("it is drawn");
     assert_eq!(trace.counters[&track].iter().map(|&(_, value)| value).collect::<Vec<_>>(), values);
     assert!(trace.logs.is_empty());
-    let plain = convert(&capture, Cut::WHOLE).read();
+    let plain = convert(&capture, Cut::WHOLE);
+    let ports = detail(&plain, "writes to stimulus ports").expect("one line names them all");
+    assert!(ports.starts_with("port 0: ") && ports.ends_with(&format!(", port 1: {}", values.len())), "{ports}");
+    let plain = plain.read();
     let rounds = truth.iter().filter(|truth| matches!(truth.packet, Packet::Port { port: 0, value: 10, .. })).count();
     assert_eq!(plain.logs.len(), rounds);
     assert_eq!(plain.logs[1].body, "round 10");

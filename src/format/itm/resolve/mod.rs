@@ -10,7 +10,7 @@ mod view;
 use super::InputOptions;
 use super::decode::{FramedReader, Record, Records, Wrapping};
 use super::highs::Highs;
-use super::scan::{LOCAL_COUNTER, ScanFacts};
+use super::scan::{LOCAL_COUNTER, PortFacts, ScanFacts};
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
 use crate::frame::swo::{Delay, NoPacket, Packet};
 use crate::model::{
@@ -216,9 +216,10 @@ fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: T
             }
         }
     }
-    for (port, seen) in &scan.ports {
-        let value = format!("port {port}: {} writes", seen.writes[0] + seen.writes[1]);
-        detail("stimulus port", value, "recorded in the capture");
+    if !scan.ports.is_empty() {
+        let writes = |(port, seen): (&_, &PortFacts)| format!("port {port}: {}", seen.writes[0] + seen.writes[1]);
+        let ports: Vec<String> = scan.ports.iter().map(writes).collect();
+        detail("writes to stimulus ports", ports.join(", "), "recorded in the capture");
     }
     if let Some(symbols) = &options.symbols {
         detail("program", format!("{} functions, {} vectors", symbols.functions().len(), symbols.vectors().len()), "--elf");
