@@ -180,7 +180,9 @@ fn a_failed_conversion_leaves_the_old_trace() {
     let desk = Desk::with("run.bin", b"no recording");
     desk.put("run.perfetto-trace", b"the old one");
     desk.run("run.bin").ends(1);
-    desk.run("run.bin --format tonbandgeraet").ends(1).says(&["run.bin gives no event, so no trace was written"]);
+    desk.run("run.bin --format tonbandgeraet").ends(1).says(&[
+        "run.bin gives no event, so no trace was written: its 12 bytes have no valid Tonbandgerät frame; bad frames: 1; first at byte 0: ",
+    ]);
     assert_eq!(desk.get("run.perfetto-trace"), b"the old one");
     assert_eq!(desk.names(), ["run.bin", "run.perfetto-trace"]);
 }

@@ -20,9 +20,9 @@ fn a_wrong_value_of_a_formats_own_option_is_wrong_usage() {
         ("--time-unit x", "--time-unit: `x` is not a unit; us, ns, ms, timer or cpu is expected"),
         ("--min-duration x", "--min-duration: `x` is not a time"),
         ("--function (", "--function: `(` is not a regular expression"),
-        ("--stp-nibbles x", "--stp-nibbles: \"x\"; msb, lsb or auto is expected"),
-        ("--stp-freq 0", "--stp-freq: \"0\" is no frequency"),
-        ("--syst-clock-hz x", "--syst-clock-hz: \"x\" is no frequency"),
+        ("--stp-nibbles x", "--stp-nibbles: \"x\" is not an order; msb, lsb or auto is expected"),
+        ("--stp-freq 0", "--stp-freq: \"0\" is not a frequency"),
+        ("--syst-clock-hz x", "--syst-clock-hz: \"x\" is not a frequency"),
         ("--qs-tick-hz x", "--qs-tick-hz: \"x\" is not a frequency"),
         ("--qs-sizes x", "--qs-sizes: 'x' is not one of the letters"),
         ("--qs-version x", "--qs-version: \"x\" is not a version"),
@@ -31,6 +31,7 @@ fn a_wrong_value_of_a_formats_own_option_is_wrong_usage() {
         ("--timer-max 65536", "--timer-max: \"65536\" is out of range"),
         ("--timer-dir x", "--timer-dir: \"x\" is not a direction"),
         ("--tsp-len x", "--tsp-len: \"x\" is not an id with a number of bytes"),
+        ("--itm-port 1=x", "its content (text, unsigned, signed, float, hex or none)"),
         ("--require-elf-match", "--require-elf-match: no program is given"),
     ] {
         for command in ["", "dump", "stats", "info", "check -b b.toml", "diff a.bin"] {
@@ -39,11 +40,14 @@ fn a_wrong_value_of_a_formats_own_option_is_wrong_usage() {
     }
     // The content of a file, or a missing file, is no matter of usage.
     desk.put("broken.toml", b"rules = [");
+    desk.put("bytes.toml", b"\xFF\xD8");
     for (line, said) in [
         ("a.bin --collateral gone.xml", "--collateral gone.xml cannot be read"),
         ("stats a.bin --elf gone.elf", "--elf gone.elf cannot be read"),
         ("check -b gone.toml a.bin", "the budget gone.toml cannot be read"),
         ("check -b broken.toml a.bin", "broken.toml: line 1"),
+        ("check -b bytes.toml a.bin", "the budget bytes.toml cannot be read: it is not UTF-8; a TOML file with rules is expected"),
+        ("a.bin --swo-port 7", "a.bin is not an ITM stream, which --swo-port reads"),
         ("--files-from gone -o out/", "the list gone (--files-from) cannot be read"),
         ("gone.bin", "gone.bin"),
     ] {
@@ -56,7 +60,7 @@ fn a_wrong_value_of_a_formats_own_option_is_wrong_usage() {
         "--elf: `a.bin` is not an ELF file; the linker's output is expected, the one that the flashed image was made from",
     ]);
     desk.run("--format miniprofiler --elf a.bin --require-elf-match p.bin").ends(1);
-    assert_eq!(desk.names(), ["a.bin", "b.toml", "broken.toml", "p.bin"]);
+    assert_eq!(desk.names(), ["a.bin", "b.toml", "broken.toml", "bytes.toml", "p.bin"]);
 }
 
 #[test]
@@ -93,6 +97,7 @@ fn commands_are_recognised_wherever_they_are() {
     }
     assert_eq!(desk.run("-q formats").ends(0).stdout, desk.run("formats --threads 2").ends(0).stdout);
     desk.run("stat demo.bin").ends(2).says(&["`stat` is neither a file nor a command; did you mean `stats`?"]);
+    desk.run("convert demo.bin").ends(2).says(&["`convert` is neither a file nor a command; the command line is: traceconv FILE"]);
     desk.run("-v dmup demo.bin").ends(2).says(&["did you mean `dump`?"]);
     desk.run("demo.bin stats").ends(2).says(&["`stats` is not a file but a command, which comes first"]);
     assert_eq!(desk.names(), ["demo.bin"]);

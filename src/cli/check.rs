@@ -103,8 +103,9 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
         return super::runs::main(args, dataset, &Budget::default(), &output);
     }
     let Some(path) = &args.budget else { return Err(PlanError::usage("name the budget with --budget FILE")) };
-    let text = fs::read_to_string(path)
-        .map_err(|error| PlanError::File(format!("the budget {} cannot be read: {error}", shown(path))))?;
+    let refused = |error: &dyn std::fmt::Display| PlanError::File(format!("the budget {} cannot be read: {error}", shown(path)));
+    let bytes = fs::read(path).map_err(|error| refused(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| refused(&"it is not UTF-8; a TOML file with rules is expected"))?;
     let budget = Budget::parse(&text).map_err(|error| PlanError::File(format!("{}: {error}", shown(path))))?;
     let junit_output = args.junit.as_deref().map(Place::from_arg);
     let outputs: Vec<&Place> = [Some(&output), junit_output.as_ref()].into_iter().flatten().collect();

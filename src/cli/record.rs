@@ -189,7 +189,7 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 
 fn parse_size(text: &str) -> Result<u64, String> {
     let size = whole_number(text).ok().filter(|&size| size > 0);
-    size.ok_or_else(|| format!("`{text}` is no number of bytes (k, M and G may follow), e.g. 100M"))
+    size.ok_or_else(|| format!("`{text}` is not a number of bytes (k, M and G may follow), e.g. 100M"))
 }
 
 fn parse_rotation(text: &str) -> Result<Rotation, String> {

@@ -70,7 +70,8 @@ impl From<&FormArgs> for Form {
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {
-    let bytes = whole_number(text).map_err(|_| format!("`{text}` is no number of bytes (k, M and G may follow), e.g. 200M"))?;
+    let bytes =
+        whole_number(text).map_err(|_| format!("`{text}` is not a number of bytes (k, M and G may follow), e.g. 200M"))?;
     if bytes < SPLIT_MIN_BYTES {
         return Err(format!("at least {SPLIT_MIN_BYTES} bytes are needed: each file has all names and tracks"));
     }

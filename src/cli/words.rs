@@ -66,7 +66,7 @@ pub(super) fn mistyped_command(inputs: &[PathBuf]) -> Option<String> {
     let (first, others) = inputs.split_first()?;
     if let Some(word) = word(first).filter(|_| is_missing(first)) {
         if let Some((_, instead)) = NO_COMMANDS.into_iter().find(|&(name, _)| name == word) {
-            return Some(format!("`{word}` is neither a file nor a command: {instead}"));
+            return Some(format!("`{word}` is neither a file nor a command; the command line is: {instead}"));
         }
         let names: Vec<String> = commands().collect();
         if let Some(name) = nearest(&word, names.iter().map(String::as_str)) {

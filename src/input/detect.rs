@@ -103,12 +103,10 @@ fn inside(layers: &[Layer]) -> String {
 
 fn describe_known(signature: &Signature, layers: &[Layer]) -> String {
     format!(
-        "is {}{}, not a recording in a format known here; {}. If it is a recording all the same, name its format with \
-         --format NAME ({})",
+        "is {}{}, not a recording in a format known here; {}. If it is a recording all the same, name its format with --format",
         signature.what,
         inside(layers),
         signature.advice,
-        names()
     )
 }
 

@@ -60,10 +60,10 @@ pub enum InputError {
         limit_bytes: u64,
     },
     /// A channel of it was asked for.
-    #[error("is not a recording with channels, such as an ITM stream with stimulus ports")]
+    #[error("is not an ITM stream, which --swo-port reads")]
     NoChannels,
     /// A channel has no bytes.
-    #[error("has no bytes on channel {0}; `traceconv info` lists the stimulus ports that were used")]
+    #[error("has no writes to stimulus port {0} (--swo-port); `traceconv info` lists the ports that have")]
     EmptyChannel(u16),
     /// An archive, or a member of one, cannot be read.
     #[error("{0}")]

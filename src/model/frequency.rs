@@ -9,7 +9,7 @@ pub enum FrequencyError {
     #[error("whole numbers are expected; write 32.768k as 32768, and a third as 1/3")]
     Decimal,
     /// A part of it is not a whole number.
-    #[error("`{0}` is no whole number (k, M and G may follow), e.g. 168M, 32768 or 72M/7")]
+    #[error("`{0}` is not a whole number (k, M and G may follow), e.g. 168M, 32768 or 72M/7")]
     NoNumber(String),
     /// It is 0, or divided by 0.
     #[error("a clock does not have 0 Hz")]

@@ -77,8 +77,8 @@ pub fn align(wanted: &Wanted<'_>, found: &[Occurrences]) -> Result<Vec<Placed>, 
 fn by_marker(wanted: &Wanted<'_>, marker: &str, found: &[Occurrences], index: usize, name: &str) -> Result<Placed, ConvertError> {
     let missing = |name: &str| {
         ConvertError::Alignment(format!(
-            "`{marker}` does not occur in {name}: no marker, span, log message, value, interrupt or function of it is called so, so \
-             that it cannot be aligned by --sync-marker; `traceconv info` lists the names; if it is known how its clock lies, give --offset instead"
+            "`{marker}` does not occur in {name}: no marker, span, log message, value, interrupt or function of it has this \
+             name; `traceconv info` lists the names. If the offset of its clock is known, give --offset instead"
         ))
     };
     let of = |index: usize| found.get(index).and_then(|markers| Some((markers, *markers.times.first()?)));

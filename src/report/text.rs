@@ -32,9 +32,13 @@ pub fn without_events(input: &InputReport, title: &str) -> String {
     let first = losses.iter().find_map(|loss| Some(format!("; first at byte {}: {}", loss.first_offset?, loss.text)));
     let first = first.unwrap_or_default();
     let hints: String = hints.iter().map(|hint| format!(". {}", hint.trim_end_matches('.'))).collect();
+    let good = match frames_ok {
+        0 => format!("no valid {title} frame"),
+        _ => format!("{} without a time", count(*frames_ok, &format!("valid {title} frame"))),
+    };
     format!(
-        "{} gives no event, so no trace was written: of its {input_bytes} bytes, {frames_ok} frames are good {title} records without a \
-         time, and {frames_bad} are bad{first}. Check the format (--format) and that the recording is complete{hints}",
+        "{} gives no event, so no trace was written: its {input_bytes} bytes have {good}; bad frames: \
+         {frames_bad}{first}. Check the format (--format) and that the recording is complete{hints}",
         name_in_sentence(input),
     )
 }

@@ -67,8 +67,8 @@ fn frequencies_are_written_as_everywhere() {
     assert!(text("").said.contains("give it with --syst-clock-hz, as in --syst-clock-hz 24M"));
     let wrong = text("--syst-clock-hz 1.5M");
     assert_eq!(wrong.status, 2);
-    assert!(wrong.said.contains("--syst-clock-hz: \"1.5M\" is no frequency; whole numbers are expected"), "{}", wrong.said);
-    assert!(stp("--stp-freq 0").said.contains("--stp-freq: \"0\" is no frequency; a clock does not have 0 Hz"));
+    assert!(wrong.said.contains("--syst-clock-hz: \"1.5M\" is not a frequency; whole numbers are expected"), "{}", wrong.said);
+    assert!(stp("--stp-freq 0").said.contains("--stp-freq: \"0\" is not a frequency; a clock does not have 0 Hz"));
 }
 
 /// `--clock-hz` is the clock that times are made with; an option of its own goes before it.

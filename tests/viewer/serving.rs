@@ -198,7 +198,7 @@ fn wrong_usage_is_told_before_anything_is_done() {
         ("serve gone.trace --no-browser", "gone.trace cannot be read"),
         (
             "serve demo.bin --no-browser",
-            "demo.bin is no trace but a recording (Tonbandgerät); `traceconv demo.bin --open` converts",
+            "demo.bin is not a trace but a recording (Tonbandgerät); `traceconv demo.bin --open` converts",
         ),
         ("serve out --no-browser", "is a directory"),
         // Nothing is shown of an input that was not converted.

@@ -119,7 +119,7 @@ pub(super) fn check(trace: &Path) -> Result<u64, String> {
     }
     if let Ok(detected) = detect(&sample, &[]) {
         let title = detected.format.title();
-        return Err(format!("{name} is no trace but a recording ({title}); `traceconv {name} --open` converts and shows it"));
+        return Err(format!("{name} is not a trace but a recording ({title}); `traceconv {name} --open` converts and shows it"));
     }
     Err(format!("{name} is not a Perfetto trace, and nothing else is served"))
 }

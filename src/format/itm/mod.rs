@@ -110,7 +110,8 @@ impl InputOptions {
             expected: expected.to_owned(),
         };
         let ports = options.texts("itm-port").map(|text| {
-            let expected = "expected a port from 0 to 255, its content and maybe a name, as in 1=signed:speed";
+            let expected = "expected a port from 0 to 255, its content (text, unsigned, signed, float, hex or none) and maybe a \
+                            name, as in 1=signed:speed";
             PortOption::parse(text).ok_or_else(|| refused("itm-port", text, expected))
         });
         let sample_period = options.text("itm-sample-period").map(|text| {

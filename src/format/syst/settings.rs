@@ -104,7 +104,7 @@ pub fn parse_rate(options: &FormatOptions, option: &OptionSpec) -> Result<Option
     let Some(text) = options.text(option.name) else { return Ok(None) };
     let wrong = |error: FrequencyError| OptionError {
         option: option.name,
-        found: format!("{text:?} is no frequency"),
+        found: format!("{text:?} is not a frequency"),
         expected: error.to_string(),
     };
     Rate::parse_hz(text).map(Some).map_err(wrong)

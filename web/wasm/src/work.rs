@@ -121,8 +121,8 @@ impl Convert {
         if converted.inputs.iter().all(|input| !input.has_content()) {
             for (report, one) in reports.iter_mut().zip(&recognised) {
                 report.error = Some(format!(
-                    "{} gives no event, so there is no trace: of its {} bytes, {} frames are good {} records without a time, and {} are \
-                     bad. Check the format and that the recording is complete",
+                    "{} gives no event, so there is no trace: its {} bytes have {} valid {} frames without a time; bad frames: {}. \
+                     Check the format and that the recording is complete",
                     report.path,
                     report.input_bytes,
                     report.frames_ok,

@@ -103,7 +103,7 @@ pub(super) fn open(inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>,
             Some("lsb") => Some(NibbleOrder::Lsb),
             Some(other) => {
                 let expected = "msb, lsb or auto is expected".to_owned();
-                return Err(OptionError { option: NIBBLES.name, found: format!("{other:?}"), expected });
+                return Err(OptionError { option: NIBBLES.name, found: format!("{other:?} is not an order"), expected });
             }
         };
     }
