@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Command};
 use traceconv::cli;
 use traceconv::format::{FORMATS, Format};
 
-use super::hold;
+use super::{hold, pages, read};
 
 /// The name of the main command in [`EXAMPLES`].
 const CONVERT: &str = "";
@@ -208,7 +208,12 @@ fn page() -> String {
     usage(&mut page, &program);
     let own = |arg: &&&Arg| !shared.contains(long(arg)) && !is_global(arg);
     table(&mut page, CONVERT, convert.iter().filter(own).copied());
-    page += "\n## Inputs\n\nThe conversion, `stats`, `check` and `info` have these options.\n\n";
+    let taking: Vec<String> = commands(&program)
+        .filter(|command| has(command, "recursive"))
+        .map(|command| format!("`{}`", command.get_name()))
+        .collect();
+    let (last, others) = taking.split_last().expect("commands take many inputs");
+    let _ = write!(page, "\n## Inputs\n\nThe conversion, {} and {last} have these options.\n\n", others.join(", "));
     table(&mut page, CONVERT, convert.iter().filter(|arg| inputs.contains(long(arg))).copied());
     page += "\n## Reading\n\nEvery command that reads recordings has these options.\n\n";
     let is_formats = |arg: &&&Arg| !having(long(arg)).is_empty();
@@ -316,5 +321,80 @@ fn text(arg: &Arg) -> String {
     if !default.is_empty() && matches!(arg.get_action(), ArgAction::Set | ArgAction::Append) {
         paragraphs.push(format!("Default: `{default}`"));
     }
-    paragraphs.join("<br>").replace('<', "&lt;").replace("&lt;br>", "<br>")
+    // In code an entity would be read as it is written.
+    let escaped = |(index, part): (usize, &str)| if index % 2 == 0 { part.replace('<', "&lt;") } else { part.to_owned() };
+    let paragraphs = paragraphs.iter().map(|text| text.split('`').enumerate().map(escaped).collect::<Vec<_>>().join("`"));
+    paragraphs.collect::<Vec<_>>().join("<br>")
+}
+
+/// Options of builds with more features, of `cargo xtask` and of other programs, which the book names alone.
+const ELSEWHERE: [&str; 19] = [
+    "append",
+    "arrow",
+    "bless",
+    "by",
+    "charts",
+    "check",
+    "explain",
+    "features",
+    "first-seed",
+    "label",
+    "ndjson",
+    "order",
+    "parquet",
+    "partition-by",
+    "peer",
+    "tables",
+    "traceconv-dir",
+    "traceconv-keep",
+    "traceconv-write-baseline",
+];
+
+/// The options that the book names exist, and its commands are understood.
+#[test]
+fn options_in_the_book_exist() {
+    let program = program();
+    let is_known = |name: &str| std::iter::once(&program).chain(commands(&program)).any(|command| has(command, name));
+    let recorder = read(Path::new("docs/reference/record-options.md"));
+    let mut wrong = Vec::new();
+    for page in pages() {
+        let text = read(&page);
+        let spans = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+        let names = spans.filter_map(|span| span.strip_prefix("--")?.split([' ', '=', '[']).next());
+        for name in names.filter(|name| name.starts_with(char::is_alphabetic)) {
+            if !is_known(name) && !recorder.contains(&format!("`--{name}")) && !ELSEWHERE.contains(&name) {
+                wrong.push(format!("{}: there is no --{name}", page.display()));
+            }
+        }
+        for block in text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+            for line in block.lines().filter(|line| line.starts_with("traceconv ")) {
+                let words = words(line);
+                let is_here = words.get(1).is_some_and(|word| !["record", "export"].contains(&word.as_str()));
+                // `check` of a dataset has options of the feature `export`.
+                if is_here
+                    && !line.contains("--order")
+                    && let Err(error) = program.clone().try_get_matches_from(words)
+                {
+                    wrong.push(format!("{}: {line}: {error}", page.display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The words of a command in a shell, up to a comment, pipe or redirection.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut quote) = (vec![String::new()], None);
+    for char in line.chars() {
+        match (char, quote) {
+            ('#' | '|' | '>', None) => break,
+            (' ', None) => words.push(String::new()),
+            ('"' | '\'', None) => quote = Some(char),
+            _ if quote == Some(char) => quote = None,
+            _ => words.last_mut().expect("there is one").push(char),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }

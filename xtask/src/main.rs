@@ -49,7 +49,7 @@ enum Task {
     },
     /// Write the files generated from the table of events, target/events.toml
     Codegen(codegen::Arguments),
-    /// Record the tracer library on the real kernel with every backend, convert, and hold the result against the application's log
+    /// Record the tracer library on the real kernel with every backend, convert, and compare the result with the application's log
     TargetTest(target::TestArguments),
     /// Print the size of the tracer library next to the budgets; fail beyond them. Needs arm-none-eabi-gcc
     Size,
