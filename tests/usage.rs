@@ -46,7 +46,10 @@ fn a_wrong_value_of_a_formats_own_option_is_wrong_usage() {
         ("stats a.bin --elf gone.elf", "--elf gone.elf cannot be read"),
         ("check -b gone.toml a.bin", "the budget gone.toml cannot be read"),
         ("check -b broken.toml a.bin", "broken.toml: line 1"),
-        ("check -b bytes.toml a.bin", "the budget bytes.toml cannot be read: it is not UTF-8; a TOML file with rules is expected"),
+        (
+            "check -b bytes.toml a.bin",
+            "the budget bytes.toml cannot be read: it is not UTF-8; a TOML file with rules is expected",
+        ),
         ("a.bin --swo-port 7", "a.bin is not an ITM stream, which --swo-port reads"),
         ("--files-from gone -o out/", "the list gone (--files-from) cannot be read"),
         ("gone.bin", "gone.bin"),
@@ -97,7 +100,9 @@ fn commands_are_recognised_wherever_they_are() {
     }
     assert_eq!(desk.run("-q formats").ends(0).stdout, desk.run("formats --threads 2").ends(0).stdout);
     desk.run("stat demo.bin").ends(2).says(&["`stat` is neither a file nor a command; did you mean `stats`?"]);
-    desk.run("convert demo.bin").ends(2).says(&["`convert` is neither a file nor a command; the command line is: traceconv FILE"]);
+    desk.run("convert demo.bin")
+        .ends(2)
+        .says(&["`convert` is neither a file nor a command; the command line is: traceconv FILE"]);
     desk.run("-v dmup demo.bin").ends(2).says(&["did you mean `dump`?"]);
     desk.run("demo.bin stats").ends(2).says(&["`stats` is not a file but a command, which comes first"]);
     assert_eq!(desk.names(), ["demo.bin"]);

@@ -254,8 +254,10 @@ impl CoreRows {
                     let Switch { prev_state, next_tid, next_prio, next_comm, .. } = switch;
                     let time_ns = switch.drawn_ns().max(self.written_ns);
                     self.written_ns = time_ns;
-                    let (prev_state, next_comm) = (prev_state.unwrap_or(PrevState::Ready), writer.local(next_comm));
+                    let (mut prev_state, next_comm) = (prev_state.unwrap_or(PrevState::Ready), writer.local(next_comm));
                     if !std::mem::replace(&mut self.has_written, true) {
+                        // No task leaves with the first one.
+                        prev_state = PrevState::Ready;
                         let name = writer.name("idle");
                         let next_comm = writer.local(name);
                         open.switches.push(SwitchRow {

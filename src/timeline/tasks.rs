@@ -100,7 +100,8 @@ impl Timeline {
         let drawn = self.drawn(task, at);
         let (prev_state, row_owner) = match previous {
             Some(previous) => self.leave(previous, at),
-            None => (Some(PrevState::Ready), None),
+            // The thread of an unknown task is not ready afterwards: the viewer counts threads that are.
+            None => (Some(PrevState::Unknown), None),
         };
         let (number, drawn_ns) = {
             let (next_prio, not_before_ns) = (self.viewer_priority(task), self.not_before(task, at.core));

@@ -171,6 +171,21 @@ fn the_state_of_a_task_that_left_for_good_is_not_guessed() {
     assert_eq!(left(&[(10, 0, run(0)), (11, 1, run(1)), (20, 0, run(2)), (90, 0, run(0))]), PrevState::Ready);
 }
 
+/// The viewer would count it among the runnable threads up to the end.
+#[test]
+fn the_thread_of_an_unknown_task_is_not_ready_afterwards() {
+    let run = |task, time| Event { time: Nanos(time), core: CoreId(0), kind: EventKind::SwitchedIn(TaskId(task)) };
+    let loss = Event { time: Nanos(20), core: CoreId(0), kind: EventKind::Loss(0) };
+    let losses = vec![LossNote { kind: DROPPED_BY_TARGET, offset: 0, bytes: 0, at_least_lost: 1 }];
+    let mut timeline = timeline();
+    timeline.consume(&EventBatch { events: vec![run(0, 10), loss, run(1, 30)], losses, ..EventBatch::default() }, &entities(2));
+    timeline.finish();
+    let blocks = timeline.take_blocks();
+    let rows = blocks.iter().flat_map(|block| &block.sched).flat_map(|rows| &rows.switches);
+    let left = rows.filter(|row| row.time_ns == 30).map(|row| row.prev_state);
+    assert_eq!(left.collect::<Vec<_>>().first(), Some(&PrevState::Unknown));
+}
+
 #[test]
 fn entities_that_a_gap_visits_are_listed_once() {
     let entities = entities(3);
