@@ -363,6 +363,9 @@ fn what_is_no_recording_is_told_in_a_sentence() {
         desk.run(&format!("dump {name}")).ends(1).says(&[&format!("error: {part}")]);
     }
     desk.run("noise").says(&["--format NAME (tonbandgeraet"]);
+    desk.run("text").says(&["or a log with bytes in hex or lines `SYS-T RAW DATA: …`"]);
+    let photo = desk.run("photo");
+    assert!(photo.stderr.ends_with("name its format with --format\n"), "{}", photo.stderr);
     assert_eq!(desk.names(), before);
 }
 

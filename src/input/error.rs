@@ -63,7 +63,7 @@ pub enum InputError {
     #[error("is not an ITM stream, which --swo-port reads")]
     NoChannels,
     /// A channel has no bytes.
-    #[error("has no writes to stimulus port {0} (--swo-port); `traceconv info` lists the ports that have")]
+    #[error("has no writes to stimulus port {0} (--swo-port); `traceconv info` lists those that have")]
     EmptyChannel(u16),
     /// An archive, or a member of one, cannot be read.
     #[error("{0}")]
