@@ -77,6 +77,9 @@ const WIDE_BYTES: usize = 16 << 10;
 /// Fewer packets with such numbers that have the same upper half may be made up by damage.
 const WIDE_PACKETS: usize = 2;
 
+/// The highest bit of each byte: another one of the same number follows.
+const GOES_ON: u64 = 0x8080_8080_8080_8080;
+
 /// So many bytes in a row whose highest bit is set are only in such numbers.
 const WIDE_RUN: usize = 5;
 
@@ -126,13 +129,14 @@ fn narrow_delta(value: u64) -> Option<u64> {
 /// values, differences across a wrap; those that damage makes up are not.
 fn has_wide_numbers(input: &[u8]) -> bool {
     let first = input.get(..WIDE_BYTES).unwrap_or(input);
-    let goes_on = |at: usize| first.get(at).is_some_and(|&byte| byte >= 0x80);
-    let begins_run = |at: usize| (at..at + WIDE_RUN).all(goes_on);
-    // Each run has a place whose number is a multiple of its length. Nearly all recordings have none.
-    let has_run = |at: usize| goes_on(at) && (at.saturating_sub(WIDE_RUN - 1)..=at).any(begins_run);
-    if !(0..first.len()).step_by(WIDE_RUN).any(has_run) {
+    // Nearly all recordings have none.
+    let after = |bytes: usize| first.get(bytes..).unwrap_or(&[]);
+    let runs = first.iter().zip(after(1)).zip(after(2)).zip(after(3)).zip(after(4));
+    if runs.fold(0, |found, ((((a, b), c), d), e)| found | a & b & c & d & e) < 0x80 {
         return false;
     }
+    let goes_on = |at: usize| first.get(at).is_some_and(|&byte| byte >= 0x80);
+    let begins_run = |at: usize| (at..at + WIDE_RUN).all(goes_on);
     // Other formats have such numbers, too. How many of them are alike limits the search for packets, which costs more.
     let starts = (0..first.len()).filter(|&at| begins_run(at) && !at.checked_sub(1).is_some_and(goes_on));
     let limit = most_alike(starts.filter_map(|at| number(first.get(at..)?)));
@@ -277,9 +281,8 @@ fn has_block_header(bytes: &[u8]) -> bool {
 /// Whether the first `len` bytes, from one to eight, are numbers of at most four bytes. If not, they may be others.
 #[inline]
 fn are_short_numbers(bytes: &[u8], len: usize) -> bool {
-    const HIGHEST_BITS: u64 = 0x8080_8080_8080_8080;
     let (Some(&word), 1..=8) = (bytes.first_chunk(), len) else { return false };
-    let goes_on = u64::from_le_bytes(word) & HIGHEST_BITS >> (64 - 8 * len);
+    let goes_on = u64::from_le_bytes(word) & GOES_ON >> (64 - 8 * len);
     goes_on >> (8 * len - 1) == 0 && goes_on & goes_on >> 8 & goes_on >> 16 & goes_on >> 24 == 0
 }
 
@@ -359,51 +362,89 @@ pub fn cores(input: &[u8]) -> Vec<(u16, Vec<Range<usize>>)> {
     starts.iter().zip(ends).map(stream).collect()
 }
 
-/// The highest bit of each byte: another one of the same number follows.
-const GOES_ON: u64 = 0x8080_8080_8080_8080;
-
-/// The packets that [`short`] reads: the longest payload, and the bytes that must follow their start.
-const SHORT_PAYLOAD: usize = 8;
+/// The packets that [`short`] reads: the bytes that must follow their start, and the highest bits of the bytes of a payload, by its length.
 const SHORT_WINDOW: usize = 16;
+const SHORT_PAYLOADS: [u64; 9] = {
+    let mut masks = [0; 9];
+    let mut len = 1;
+    while len < masks.len() {
+        masks[len] = GOES_ON >> (64 - 8 * len);
+        len += 1;
+    }
+    masks
+};
+
+/// What the first byte of a packet says of its payload: how many numbers it has, …
+const LENGTH: u8 = 0xFE;
+/// … that its length follows, or that the packet is none that [`short`] reads.
+const OTHER: u8 = 0xFF;
+
+/// The same of each byte, if the lowest bits of this mask are the id.
+const fn payloads(id_mask: u8) -> [u8; 256] {
+    let mut payloads = [OTHER; 256];
+    let mut first = 1;
+    while first < 0x80 {
+        let id = first as u8 & id_mask;
+        payloads[first] = match id {
+            _ if first as u8 == b';' || first as u8 == b'S' => OTHER,
+            0..24 => match SHAPES[id as usize] {
+                Some(Shape { numbers, has_text: false }) => numbers,
+                _ => OTHER,
+            },
+            28 | 31.. => LENGTH,
+            _ => OTHER,
+        };
+        first += 1;
+    }
+    payloads
+}
+
+static PAYLOADS: [u8; 256] = payloads(0xFF);
+static PAYLOADS_WITH_CORE: [u8; 256] = payloads(0x3F);
 
 /// The packet that a window begins with, if it is one of most: its id has one byte, its payload is a few numbers of at most four bytes each. Any
 /// other, valid or not, is read by [`read_any`].
 #[inline(always)]
 fn short(reading: Reading, window: &[u8; SHORT_WINDOW]) -> Option<Packet> {
     let first = window[0];
-    let (id, core) = match reading {
-        Reading::Plain | Reading::Wide => (first, 0),
-        Reading::CoreBit => (first & 0x3F, first >> 6),
+    let (payloads, id, core) = match reading {
+        Reading::Plain | Reading::Wide => (&PAYLOADS, first, 0),
+        Reading::CoreBit => (&PAYLOADS_WITH_CORE, first & 0x3F, first >> 6),
     };
-    if first >= 0x80 || matches!(first, b';' | b'S') {
-        return None;
-    }
     let word_at = |at: usize| window.get(at..).and_then(<[u8]>::first_chunk).map(|word| u64::from_le_bytes(*word));
-    let (payload_at, payload_bytes) = match SHAPES.get(usize::from(id)) {
-        Some(shape) => {
-            let Shape { numbers, has_text: false } = (*shape)? else { return None };
+    let (payload_at, payload_bytes) = match payloads[usize::from(first)] {
+        OTHER => return None,
+        LENGTH => (2, usize::from(window[1])),
+        0 => (1, 0),
+        numbers => {
             let mut ends = !word_at(1)? & GOES_ON;
             for _ in 1..numbers {
                 ends &= ends.wrapping_sub(1);
             }
-            let bytes = if numbers == 0 { 0 } else { ends.trailing_zeros() as usize / 8 + 1 };
-            if bytes > SHORT_PAYLOAD {
-                return None;
-            }
-            (1, bytes)
+            (1, ends.trailing_zeros() as usize / 8 + 1)
         }
-        None if u16::from(id) >= id::FIRST_OF_KERNEL => (2, usize::from(window[1])),
-        None => return None,
     };
-    if payload_bytes > 0 && !are_short_numbers(window.get(payload_at..)?, payload_bytes) {
+    let bytes = *SHORT_PAYLOADS.get(payload_bytes)?;
+    let goes_on = word_at(payload_at)? & bytes;
+    // The last byte ends a number, and four in a row go on in no number of at most four bytes.
+    if goes_on > bytes >> 1 || goes_on & goes_on >> 8 & goes_on >> 16 & goes_on >> 24 != 0 {
+        return None;
+    }
+    let fits = match id.into() {
+        id::EX => payload_bytes > 0 && window[2] < 32,
+        id::END_CALL => (1..3).contains(&(payload_bytes - goes_on.count_ones() as usize)),
+        _ => true,
+    };
+    if !fits {
         return None;
     }
     let delta_at = payload_at + payload_bytes;
     let delta = window.get(delta_at..).and_then(<[u8]>::first_chunk).map(|word| u32::from_le_bytes(*word))?;
     let end = !delta & GOES_ON as u32;
-    // The bytes up to the first without the continuation bit, without these bits.
+    // The bytes up to the first that ends the number, without their highest bits; then pairs, then both pairs together.
     let bits = delta & (end ^ end.wrapping_sub(1)) & 0x7F7F_7F7F;
-    let delta = bits & 0x7F | bits >> 1 & 0x3F80 | bits >> 2 & 0x001F_C000 | bits >> 3 & 0x0FE0_0000;
+    let bits = bits & 0x007F_007F | bits >> 1 & 0x3F80_3F80;
+    let delta = bits & 0x3FFF | bits >> 2 & 0x0FFF_C000;
     let bytes = delta_at + end.trailing_zeros() as usize / 8 + 1;
     if end == 0 || bytes >= SYNC.len() && window[SYNC.len() - 1] == 0 {
         return None;
@@ -663,7 +704,7 @@ mod tests {
         #[test]
         fn short_packets_are_read_as_any(
             bytes in prop::collection::vec(prop_oneof![
-                3 => 0u8..8, 3 => any::<u8>(), 2 => 1u8..0x40, 2 => 0x80u8.., 1 => Just(0u8)
+                3 => 0u8..8, 3 => any::<u8>(), 2 => 1u8..0x40, 2 => 0x80u8.., 1 => Just(0u8), 1 => 28u8..32
             ], SHORT_WINDOW..40),
         ) {
             for reading in [Reading::Plain, Reading::CoreBit, Reading::Wide] {

@@ -235,7 +235,7 @@ impl<'b> Scene<'_, 'b, '_> {
     /// The running task leaves its core. In embOS that is its end; in Zephyr it is any switch.
     fn stop_exec(&mut self) {
         let Some(task) = self.state().running.take() else { return };
-        if self.context.shared.system.get("O").is_some_and(|os| os.to_ascii_lowercase().contains("embos")) {
+        if self.context.shared.os.contains("embos") {
             self.push(EventKind::TaskDeleted(task));
         }
         let (core, session) = (self.core(), self.input.session);

@@ -69,6 +69,8 @@ pub struct Shared {
     pub kernel: Option<Kernel>,
     /// The values of the system's description, by key.
     pub system: BTreeMap<String, String>,
+    /// The name of the operating system in lower case; empty if it is not described.
+    pub os: String,
     /// The names of modules, by event offset.
     pub modules: BTreeMap<u32, String>,
     /// The first id of the heap module.
@@ -202,6 +204,7 @@ impl Shared {
             descriptions,
             kernel,
             system,
+            os,
             modules,
             heap_offset,
             unnamed,
@@ -287,8 +290,7 @@ impl Shared {
         let keys = [("N", "application"), ("D", "device"), ("C", "core"), ("O", "operating system")];
         let details = keys.iter().filter_map(|(key, name)| Some((Arc::from(*name), Arc::from(self.system.get(*key)?.as_str()))));
         let name = self.system.get("O").map(|os| Arc::from(os.as_str()));
-        let system = self.system.get("O").map(|os| os.to_ascii_lowercase()).unwrap_or_default();
-        let is_one_of = |names: &[&str]| names.iter().any(|name| system.contains(name));
+        let is_one_of = |names: &[&str]| names.iter().any(|name| self.os.contains(name));
         let priorities = if is_one_of(&["freertos", "embos", "nuttx"]) {
             PriorityOrder::Ascending
         } else if is_one_of(&["zephyr", "threadx", "rt-thread", "c/os"]) {
