@@ -180,11 +180,26 @@ fn a_failed_conversion_leaves_the_old_trace() {
     let desk = Desk::with("run.bin", b"no recording");
     desk.put("run.perfetto-trace", b"the old one");
     desk.run("run.bin").ends(1);
-    desk.run("run.bin --format tonbandgeraet").ends(1).says(&[
-        "run.bin gives no event, so no trace was written: its 12 bytes have no valid Tonbandgerät frame; bad frames: 1; first at byte 0: ",
-    ]);
+    desk.run("run.bin --format tonbandgeraet")
+        .ends(1)
+        .says(&["run.bin gives no event: its 12 bytes have no valid Tonbandgerät frame; bad frames: 1; first at byte 0: "]);
     assert_eq!(desk.get("run.perfetto-trace"), b"the old one");
     assert_eq!(desk.names(), ["run.bin", "run.perfetto-trace"]);
+}
+
+#[test]
+fn a_wrong_format_is_answered_with_the_right_one() {
+    let desk = Desk::with("run.bin", &capture(50));
+    for command in ["", "stats "] {
+        desk.run(&format!("{command}run.bin --format qs"))
+            .ends(1)
+            .says(&["run.bin gives no event", "Without --format it is read as Tonbandgerät"]);
+    }
+    // Some bytes fit by chance.
+    desk.run("run.bin --format itm").ends(0).says(&[
+        "the bytes do not look like ARM ITM/DWT (SWO), which --format names",
+        "; without --format it is read as Tonbandgerät",
+    ]);
 }
 
 #[test]

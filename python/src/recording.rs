@@ -13,9 +13,9 @@ use traceconv::input::archive::is_archive;
 use traceconv::input::{Input, InputError, ReadOptions, RecogniseError, Recognised, detect, sidecar};
 use traceconv::metrics::{Figure, Losses, figures};
 use traceconv::model::{Rate, RecorderNotes};
-use traceconv::pipeline::{self, ConvertError, EventDetail, Gathered, Options, Progress, Source, TimeBound};
+use traceconv::pipeline::{self, ConvertError, EventDetail, Gathered, InputSummary, Options, Progress, Source, TimeBound};
 use traceconv::report::stats::Recording;
-use traceconv::report::{InputReport, InputStatus, Report, TraceReport, name_in_sentence, stored, viewer, without_events};
+use traceconv::report::{InputReport, InputStatus, Report, TraceReport, name_in_sentence, stored, viewer, warning_of_format, without_events};
 
 /// Which exception a problem becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -379,15 +379,12 @@ impl Opened {
             Some(part) => operations(sources, settings, part),
             None => pipeline::statistics(sources, &settings.options, false, &mut goes_on()),
         })?;
-        self.reports.iter_mut().zip(&gathered.inputs).for_each(|(report, summary)| report.enter_summary(summary));
+        self.enter(&gathered.inputs);
         self.reports.iter_mut().for_each(|report| report.warnings.extend(gathered.warnings.iter().cloned()));
         if self.reports.iter().any(|report| report.events > 0 && report.frames_ok > 0) {
             return Ok(gathered);
         }
-        for report in &mut self.reports {
-            let name = name_in_sentence(report);
-            report.error = Some(format!("{name} gives no event. Check the format (--format) and that the recording is complete"));
-        }
+        self.blame_no_events();
         Err(Kind::Convert)
     }
 
@@ -403,26 +400,29 @@ impl Opened {
         let mut converted =
             self.read("was not converted", |sources| pipeline::convert(sources, &options, &mut trace, &mut goes_on()))?;
         converted.warnings.extend(viewer::too_large(converted.output_bytes));
-        for ((report, summary), one) in self.reports.iter_mut().zip(&converted.inputs).zip(&self.found) {
-            report.enter_summary(summary);
-            let detected = &one.recognised.detected;
-            if detected.is_doubtful {
-                let percent = 100 * report.decoded_bytes / report.input_bytes.max(1);
-                let title = detected.format.title();
-                report
-                    .warnings
-                    .push(format!("the bytes do not look like {title}, which --format names: {percent} % of them fit"));
-            }
-        }
+        self.enter(&converted.inputs);
         if self.reports.iter().all(|report| report.events == 0 || report.frames_ok == 0) {
-            for (report, one) in self.reports.iter_mut().zip(&self.found) {
-                report.error = Some(without_events(report, one.recognised.detected.format.title()));
-            }
+            self.blame_no_events();
             return Err(Kind::Convert);
         }
         let statistics = converted.statistics.into_iter().next().ok_or(Kind::Convert)?;
         self.reports.iter_mut().for_each(|report| report.warnings.extend(converted.warnings.iter().cloned()));
         Ok((trace, Gathered { inputs: converted.inputs, statistics, folded: None, warnings: Vec::new() }))
+    }
+
+    /// Enters what was read into the reports.
+    fn enter(&mut self, inputs: &[InputSummary]) {
+        for ((report, summary), one) in self.reports.iter_mut().zip(inputs).zip(&self.found) {
+            report.enter_summary(summary);
+            let Recognised { input, detected, .. } = &one.recognised;
+            report.warnings.extend(warning_of_format(report, input, detected));
+        }
+    }
+
+    fn blame_no_events(&mut self) {
+        for (report, one) in self.reports.iter_mut().zip(&self.found) {
+            report.error = Some(without_events(report, &one.recognised.input, &one.recognised.detected));
+        }
     }
 
     /// The errors of the inputs, in a sentence for each.

@@ -13,7 +13,7 @@ use crate::input::InputError;
 use crate::model::Certainty;
 use crate::pipeline::{self, ConvertError, Options, Progress, Source, Team};
 use crate::report::stored::{self, StoredReport};
-use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visible, without_events};
+use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visible};
 use crate::stats::report::StatisticsReport;
 use crate::stats::text;
 
@@ -118,9 +118,10 @@ impl Converter<'_> {
             Ok(JobTrace::Written(Written { mut converted, parts, output_bytes, plain_bytes, largest_bytes })) => {
                 converted.warnings.extend(viewer::too_large(largest_bytes));
                 inputs.iter_mut().zip(&converted.inputs).for_each(|(report, summary)| report.enter_summary(summary));
-                inputs.iter_mut().zip(&opened).for_each(|(input, opened)| warn_of_format(input, opened));
+                inputs.iter_mut().zip(&opened).for_each(|(input, opened)| opened.warn_of_format(input));
                 if inputs.iter().all(|input| input.events == 0 || input.frames_ok == 0) {
-                    return nothing_decoded(inputs, &opened);
+                    inputs.iter_mut().zip(&opened).for_each(|(input, opened)| opened.blame_no_events(input));
+                    return failed(inputs, "gives no event");
                 }
                 let mut statistics = converted.statistics.into_iter();
                 if let Some(plan) = &job.merge {
@@ -268,22 +269,6 @@ fn failed(mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
         messages += &summary(input, false);
     }
     Outcome::without_trace(Status::Failed, inputs, messages)
-}
-
-/// Warns of a format that the user named, and that does not recognise the bytes.
-fn warn_of_format(input: &mut InputReport, opened: &Opened) {
-    if opened.is_doubtful() {
-        let percent = 100 * input.decoded_bytes / input.input_bytes.max(1);
-        let title = opened.format_title();
-        input.warnings.push(format!("the bytes do not look like {title}, which --format names: {percent} % of them fit"));
-    }
-}
-
-fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
-    for (input, opened) in inputs.iter_mut().zip(opened) {
-        input.error = Some(without_events(input, opened.format_title()));
-    }
-    failed(inputs, "gives no event")
 }
 
 /// The name of the source of each opened input.

@@ -93,6 +93,7 @@ fn survey(plan: &InfoPlan, sources: &[SourceName]) -> RecordingInfo {
     match surveyed {
         Ok(Surveyed { inputs: summaries, contents }) => {
             inputs.iter_mut().zip(&summaries).for_each(|(report, summary)| report.enter_summary(summary));
+            inputs.iter_mut().zip(&opened).for_each(|(report, opened)| opened.warn_of_format(report));
             RecordingInfo::new(inputs, Some(contents))
         }
         Err(reason) => {

@@ -174,9 +174,12 @@ pub(super) fn gather_by(
     let result = result.and_then(|gathered| {
         inputs.iter_mut().zip(&gathered.inputs).for_each(|(report, summary)| report.enter_summary(summary));
         inputs.iter_mut().for_each(|input| input.warnings.extend(gathered.warnings.iter().cloned()));
+        inputs.iter_mut().zip(&opened).for_each(|(input, opened)| opened.warn_of_format(input));
         let has_events = inputs.iter().any(|input| input.events > 0 && input.frames_ok > 0);
-        let nothing = || "gives no event. Check the format (--format) and that the recording is complete".to_owned();
-        has_events.then_some(gathered).ok_or_else(nothing)
+        if !has_events {
+            inputs.iter_mut().zip(&opened).for_each(|(input, opened)| opened.blame_no_events(input));
+        }
+        has_events.then_some(gathered).ok_or_else(|| "gives no event".to_owned())
     });
     match result {
         Ok(gathered) => (inputs, Some(gathered)),

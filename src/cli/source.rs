@@ -11,8 +11,8 @@ use crate::input::sidecar;
 use crate::input::{Input, InputError, ReadOptions, RecogniseError, Recognised};
 use crate::model::RecorderNotes;
 use crate::pipeline::Source;
-use crate::report::InputReport;
 pub(super) use crate::report::name_in_sentence;
+use crate::report::{InputReport, warning_of_format, without_events};
 
 /// An input, opened and recognised.
 pub(super) struct Opened {
@@ -82,9 +82,14 @@ impl Opened {
         self.detected.format.title()
     }
 
-    /// Whether the user named a format that does not recognise the bytes.
-    pub(super) fn is_doubtful(&self) -> bool {
-        self.detected.is_doubtful
+    /// Warns if the user named a format that does not recognise the bytes.
+    pub(super) fn warn_of_format(&self, report: &mut InputReport) {
+        report.warnings.extend(warning_of_format(report, &self.input, &self.detected));
+    }
+
+    /// Says why there is nothing to show of the input.
+    pub(super) fn blame_no_events(&self, report: &mut InputReport) {
+        report.error = Some(without_events(report, &self.input, &self.detected));
     }
 
     /// The format.

@@ -31,7 +31,7 @@ pub use junit::junit;
 pub use junit::{Case, CaseOutcome, Problem, Suite, junit_document};
 pub use markdown::{markdown, totals};
 pub use table::{Row, table};
-pub use text::{name_in_sentence, summary, without_events};
+pub use text::{name_in_sentence, summary, warning_of_format, without_events};
 
 /// The version of the JSON report's shape.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::{ClockReport, DetailReport, InputReport, LossReport, visible, visible_lines};
 use crate::format::{Format, SHARED_LOSSES};
-use crate::input::detect;
+use crate::input::Input;
+use crate::input::detect::{self, Detected};
 use crate::input::memory::Part;
 use crate::model::{Certainty, Finding};
 use crate::pipeline::{ClockOffset, Drift};
@@ -25,21 +26,49 @@ pub fn name_in_sentence(input: &InputReport) -> String {
     if input.path == "-" { "standard input".into() } else { visible(&input.path).into_owned() }
 }
 
-/// Why there is no trace of an input that was read: not one event. `title` is the format's name for people.
+/// Of a format that was named and does not recognise the bytes: the name for people of the format that does.
+fn recognised_otherwise(input: &Input, detected: &Detected) -> Option<&'static str> {
+    let otherwise = detected.is_doubtful.then(|| detect::detect(input.bytes(), input.layers()))?;
+    otherwise.ok().map(|other| other.format.title()).filter(|&title| title != detected.format.title())
+}
+
+/// A warning if a format was named that does not recognise the bytes.
 #[must_use]
-pub fn without_events(input: &InputReport, title: &str) -> String {
-    let InputReport { input_bytes, frames_ok, frames_bad, losses, hints, .. } = input;
-    let first = losses.iter().find_map(|loss| Some(format!("; first at byte {}: {}", loss.first_offset?, loss.text)));
-    let first = first.unwrap_or_default();
-    let hints: String = hints.iter().map(|hint| format!(". {}", hint.trim_end_matches('.'))).collect();
+pub fn warning_of_format(report: &InputReport, input: &Input, detected: &Detected) -> Option<String> {
+    let percent = 100 * report.decoded_bytes / report.input_bytes.max(1);
+    let otherwise = recognised_otherwise(input, detected);
+    let otherwise = otherwise.map_or_else(String::new, |title| format!("; without --format it is read as {title}"));
+    let warning = || {
+        format!(
+            "the bytes do not look like {}, which --format names: {percent} % of them fit{otherwise}",
+            detected.format.title()
+        )
+    };
+    detected.is_doubtful.then(warning)
+}
+
+/// Why nothing is known of an input that was read: it gives not one event.
+#[must_use]
+pub fn without_events(report: &InputReport, input: &Input, detected: &Detected) -> String {
+    let InputReport { input_bytes, frames_ok, frames_bad, losses, hints, .. } = report;
+    let title = detected.format.title();
     let good = match frames_ok {
         0 => format!("no valid {title} frame"),
         _ => format!("{} without a time", count(*frames_ok, &format!("valid {title} frame"))),
     };
+    let first = losses.iter().find_map(|loss| Some(format!("; first at byte {}: {}", loss.first_offset?, loss.text)));
+    let advice = match recognised_otherwise(input, detected) {
+        Some(title) => format!("Without --format it is read as {title}"),
+        None => {
+            // Hints are for recordings that have records.
+            let hints = hints.iter().filter(|_| *frames_ok > 0).map(|hint| format!(". {}", hint.trim_end_matches('.')));
+            format!("Check the format (--format) and that the recording is complete{}", hints.collect::<String>())
+        }
+    };
     format!(
-        "{} gives no event, so no trace was written: its {input_bytes} bytes have {good}; bad frames: \
-         {frames_bad}{first}. Check the format (--format) and that the recording is complete{hints}",
-        name_in_sentence(input),
+        "{} gives no event: its {input_bytes} bytes have {good}; bad frames: {frames_bad}{}. {advice}",
+        name_in_sentence(report),
+        first.unwrap_or_default(),
     )
 }
 

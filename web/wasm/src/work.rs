@@ -7,7 +7,7 @@ use traceconv::input::{Input, ReadOptions, Recognised, detect};
 use traceconv::model::Rate;
 use traceconv::pipeline::{self, EventDetail, Options, Source, TimeBound};
 use traceconv::report::stats::{Recording, StatsFile};
-use traceconv::report::{InputReport, InputStatus, Report, TraceReport, stored, viewer};
+use traceconv::report::{InputReport, InputStatus, Report, TraceReport, stored, viewer, warning_of_format, without_events};
 use traceconv::stats::report::StatisticsReport;
 
 use super::Problem;
@@ -111,24 +111,11 @@ impl Convert {
         };
         for ((report, summary), one) in reports.iter_mut().zip(&converted.inputs).zip(&recognised) {
             report.enter_summary(summary);
-            if one.detected.is_doubtful {
-                let percent = 100 * report.decoded_bytes / report.input_bytes.max(1);
-                let title = one.detected.format.title();
-                let warning = format!("the bytes do not look like {title}, which was chosen: {percent} % of them fit");
-                report.warnings.push(warning);
-            }
+            report.warnings.extend(warning_of_format(report, &one.input, &one.detected));
         }
         if converted.inputs.iter().all(|input| !input.has_content()) {
             for (report, one) in reports.iter_mut().zip(&recognised) {
-                report.error = Some(format!(
-                    "{} gives no event, so there is no trace: its {} bytes have {} valid {} frames without a time; bad frames: {}. \
-                     Check the format and that the recording is complete",
-                    report.path,
-                    report.input_bytes,
-                    report.frames_ok,
-                    one.detected.format.title(),
-                    report.frames_bad,
-                ));
+                report.error = Some(without_events(report, &one.input, &one.detected));
             }
             return Ok(Converted::new(reports, None, 0, Vec::new()));
         }
