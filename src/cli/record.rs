@@ -209,6 +209,11 @@ pub(super) fn main(args: RecordArgs) -> Result<Status, PlanError> {
     let (Some(address), Some(output)) = (args.source.clone(), args.output.clone()) else {
         return Err(PlanError::usage("name a source, and a file with -o"));
     };
+    if output.as_os_str() == "-" {
+        return Err(PlanError::usage(
+            "a recording has notes beside it, so it is not written to standard output; name a file with -o",
+        ));
+    }
     let following = following(&args, &output)?;
     let format_options = match &following.settings.command {
         Some(Command::Info(info)) => reading(info.read())?.format_options,
@@ -359,7 +364,8 @@ fn report(summary: &Summary, output: &Path) -> String {
     let Summary { files, bytes, elapsed, ended, lost, .. } = summary;
     let seconds = elapsed.as_secs_f64();
     let begin = if ended.is_failure() { "error: " } else { "" };
-    let mut text = format!("{begin}{}: {bytes} bytes in {seconds:.1} s, {}\n", shown(output), visible(&ended.text()));
+    let size = if files.is_empty() { "nothing was recorded".to_owned() } else { format!("{bytes} bytes in {seconds:.1} s") };
+    let mut text = format!("{begin}{}: {size}, {}\n", shown(output), visible(&ended.text()));
     for (kind, count, bytes) in lost {
         let verb = if kind.severity == crate::model::Severity::Loss { "lost" } else { "noted" };
         let bytes = if *bytes > 0 { format!(", {bytes} bytes") } else { String::new() };

@@ -348,6 +348,16 @@ impl Output {
         part.note(&Line { offset, ..line })
     }
 
+    /// Removes what was begun, because nothing was recorded. The names of no files.
+    pub fn discard(mut self) -> Vec<PathBuf> {
+        if let Some(Part { path, notes: Some(_), .. }) = self.part.take() {
+            // What cannot be removed has the name of a part all the same.
+            let _ = fs::remove_file(sidecar::beside(&path));
+            let _ = fs::remove_file(path);
+        }
+        Vec::new()
+    }
+
     /// Ends the recording. The names of its files.
     ///
     /// # Errors

@@ -102,7 +102,7 @@ impl Ended {
 /// A recording that was made.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// Its files.
+    /// Its files; none if nothing came from a source that was never there, or failed.
     pub files: Vec<PathBuf>,
     /// The bytes that were written.
     pub bytes: u64,
@@ -231,7 +231,9 @@ pub fn record(session: Session, stop: &AtomicBool, observer: &mut dyn Observer) 
     let elapsed = writer.elapsed(Instant::now());
     let ended = writer.ended.unwrap_or(Ended::SourceEnded);
     let bytes = writer.output.written();
-    let files = writer.output.finish(&ended.text())?;
+    // A source that was not there must not cost a recording that is.
+    let is_nothing = bytes == 0 && (ended.is_failure() || writer.last_bytes_at.is_none());
+    let files = if is_nothing { writer.output.discard() } else { writer.output.finish(&ended.text())? };
     Ok(Summary { files, bytes, elapsed, ended, lost: writer.lost, format: writer.protocol })
 }
 
@@ -274,7 +276,10 @@ impl Reader {
                     }
                     ended
                 }
-                Err(error) => Err(error),
+                Err(error) => {
+                    let message = format!("{} cannot be opened: {error}", input.address);
+                    Err(io::Error::new(error.kind(), message))
+                }
             };
             // A source that was never there is a mistake of the user's.
             if !self.reconnects || !was_open {

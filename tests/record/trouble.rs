@@ -1,5 +1,6 @@
 //! Whatever happens, a valid file is left: signals at any moment, a full disk, sources that are not there.
 
+use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::thread;
@@ -80,15 +81,27 @@ fn a_full_disk_leaves_what_fitted() {
 
 #[test]
 fn sources_that_are_not_there() {
-    let desk = Desk::new();
+    let desk = Desk::with("run.bin", b"precious");
+    fs::write(desk.path("run.bin.traceconv.jsonl"), b"notes").unwrap();
     // A port that is not given to the listeners of other tests.
     for source in ["tcp:127.0.0.1:1", "serial:/dev/there-is-none", "file:none", "fifo:none"] {
         let (status, said) = Recorder::start(&desk, &[source, "-o", "run.bin", "--force", "--reconnect"]).end();
         assert_eq!(status, Some(1), "{said}");
-        assert!(said.contains("0 bytes in") && said.contains("the source failed: "), "{said}");
+        assert!(said.contains("run.bin: nothing was recorded, the source failed: "), "{said}");
+        assert!(said.contains(source) && said.contains(" cannot be opened: "), "{said}");
+        // What was there before is there still, and the next try meets nothing of this one.
+        assert_eq!((desk.get("run.bin"), desk.get("run.bin.traceconv.jsonl")), (b"precious".to_vec(), b"notes".to_vec()));
+        assert_eq!(fs::read_dir(desk.dir.path()).unwrap().count(), 2);
     }
-    let (status, said) = Recorder::start(&desk, &["usb:1", "-o", "run.bin"]).end();
-    assert_eq!(status, Some(2), "{said}");
+    let mut recorder = Recorder::start(&desk, &["tcp-listen:0", "-o", "run.bin", "--force"]);
+    recorder.waits_for("listening on ");
+    recorder.signal(libc::SIGINT);
+    assert!(recorder.ends_well().contains("run.bin: nothing was recorded, stopped"));
+    assert_eq!(desk.get("run.bin"), b"precious");
+    for wrong in [["usb:1", "-o", "run.bin"], ["-", "-o", "-"]] {
+        let (status, said) = Recorder::start(&desk, &wrong).end();
+        assert_eq!(status, Some(2), "{said}");
+    }
 }
 
 #[test]
