@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::address::Address;
 use super::files::Output;
 use super::port::{Got, Input, Port};
 use super::ring::{Passing, Ring};
@@ -260,6 +261,7 @@ impl Reader {
     fn read_all(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; READ_BYTES];
         let mut was_open = false;
+        let mut last_reason = String::new();
         while !self.stops() {
             let Reader { input, ring, stop, .. } = self;
             let ended = match input.open(stop, &mut |text| ring.push(Passing::Said(text))) {
@@ -269,6 +271,7 @@ impl Reader {
                         ring.push(Passing::Loss(losses::RECONNECTED, 1, 0));
                     }
                     was_open = true;
+                    last_reason.clear();
                     ring.push(Passing::Opened(name));
                     let ended = self.read_port(port.as_mut(), &mut buffer);
                     if self.stops() {
@@ -281,12 +284,15 @@ impl Reader {
                     Err(io::Error::new(error.kind(), message))
                 }
             };
-            // A source that was never there is a mistake of the user's.
-            if !self.reconnects || !was_open {
+            // A source that was never there is a mistake of the user's. Standard input does not come back.
+            if !self.reconnects || !was_open || self.input.address == Address::Standard {
                 return ended;
             }
-            let why = ended.map_or_else(|error| error.to_string(), |()| "it ended".to_owned());
-            self.ring.push(Passing::Said(format!("the source is gone ({why}); waiting for it")));
+            let reason = ended.map_or_else(|error| error.to_string(), |()| "it ended".to_owned());
+            if reason != last_reason {
+                self.ring.push(Passing::Said(format!("the source is gone ({reason}); waiting for it")));
+                last_reason = reason;
+            }
             self.wait_for_return();
         }
         Ok(())

@@ -227,3 +227,28 @@ fn files_of_a_rotation_are_the_whole() {
     assert!(kept == sent[600_000..]);
     assert!(!desk.path("ring.001.bin").exists() && !desk.path("ring.000.bin.traceconv.jsonl").exists());
 }
+/// That it is not back yet is said once, not at each try.
+#[test]
+fn a_source_that_stays_away() {
+    let desk = Desk::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let source = format!("tcp:{}", listener.local_addr().unwrap());
+    let mut recorder = Recorder::start(&desk, &[&source, "-o", "run.bin", "--reconnect", "--protocol", "none"]);
+    let (mut stream, _) = listener.accept().unwrap();
+    drop(listener);
+    stream.write_all(b"all").unwrap();
+    drop(stream);
+    let begin = recorder.waits_for("the source is gone (it ended)");
+    // A line each second, and several tries in it.
+    (0..3).for_each(|_| drop(recorder.waits_for(": 3 bytes, ")));
+    recorder.signal(libc::SIGINT);
+    let said = recorder.ends_well();
+    assert_eq!(said.matches("the source is gone").count(), 2, "{begin}{said}");
+    assert_eq!(desk.get("run.bin"), b"all");
+
+    // Standard input is never there again.
+    let mut recorder = Recorder::start(&desk, &["-", "-o", "input.bin", "--reconnect"]);
+    recorder.stdin().write_all(b"all").unwrap();
+    assert!(recorder.ends_well().contains("the source ended"));
+}
+
