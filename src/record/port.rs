@@ -271,8 +271,8 @@ impl Port for Growing {
         match got(self.file.read(buffer))? {
             Got::End => {
                 // Its writer may have begun again, in this file or in another one of the same name.
-                let is_shorter = fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() < self.at);
-                if is_shorter {
+                let has_begun_again = |metadata: fs::Metadata| metadata.len() < self.at || is_other(&self.file, &metadata);
+                if fs::metadata(&self.path).is_ok_and(has_begun_again) {
                     self.file = File::open(&self.path)?;
                     self.at = 0;
                     return Ok(Got::Restarted);
@@ -296,4 +296,17 @@ impl<R: Read + Send> Port for Stream<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Got> {
         got(self.0.read(buffer))
     }
+/// Whether a name is that of another file by now.
+#[cfg(unix)]
+fn is_other(file: &File, named: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    file.metadata().is_ok_and(|open| (open.dev(), open.ino()) != (named.dev(), named.ino()))
+}
+
+/// Elsewhere a file that is open keeps its name.
+#[cfg(not(unix))]
+fn is_other(_: &File, _: &fs::Metadata) -> bool {
+    false
+}
+
 }

@@ -170,6 +170,21 @@ fn a_source_that_comes_back() {
     assert!(
         said.contains("lost: 2 x the source was gone and came back; what it sent in between is missing [reconnected]"),
         "{said}"
+/// Another file of the same name, as programs that rotate their logs make it, is longer than the one before when it is seen.
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_replaced_by_a_longer_one() {
+    let desk = Desk::with("log", b"first");
+    let mut recorder = Recorder::start(&desk, &["file:log", "-o", "run.bin", "--size", "21"]);
+    recorder.waits_for("recording from file:log");
+    wait_for_length(&desk.path("run.bin.part"), 5);
+    fs::write(desk.path("next"), b"longer than that").unwrap();
+    fs::rename(desk.path("next"), desk.path("log")).unwrap();
+    recorder.ends_well();
+    assert_eq!(desk.get("run.bin"), b"firstlonger than that");
+    assert_eq!(notes_of(&desk, "run.bin", "reconnected")[0]["offset"], 5);
+}
+
     );
     assert!(desk.get("run.bin") == sent);
     let offsets: Vec<_> = notes_of(&desk, "run.bin", "reconnected").iter().map(|note| note["offset"].as_u64().unwrap()).collect();
