@@ -43,14 +43,14 @@ fn notes_are_drawn_and_reported() {
     let desk = desk(NOTES);
     desk.run("run.bin -v").ends(0).says(&[
         "source: serial:/dev/ttyACM0?baud=921600 (noted by the recorder)",
-        "lost: 3 x the serial port of the host lost bytes, because they were not taken fast enough [driver_overrun], first at byte 20000",
+        "lost: 3 x the host lost bytes or datagrams, because they were not taken fast enough [driver_overrun], first at byte 20000",
         "[reconnected], at byte 40000",
         "[recorder_overrun], at byte 40005",
         "repaired: 1 x the source sent nothing for a while [source_silent], at byte 30000",
     ]);
     let drawn = losses(&desk.get("run.perfetto-trace"));
     let expected = [
-        "the serial port of the host lost bytes, because they were not taken fast enough",
+        "the host lost bytes or datagrams, because they were not taken fast enough",
         "the source sent nothing for a while",
         "the source was gone and came back; what it sent in between is missing",
         "the recorder dropped bytes, because the file could not be written fast enough",

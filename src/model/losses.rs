@@ -225,7 +225,7 @@ losses! {
         Repair DEPTH_UNDERFLOW "depth_underflow": "a depth is below 0: profiling was started within a function", NOTHING;
     }
     "On the way into the file" {
-        Loss DRIVER_OVERRUN "driver_overrun": "the serial port of the host lost bytes, because they were not taken fast enough", HOST;
+        Loss DRIVER_OVERRUN "driver_overrun": "the host lost bytes or datagrams, because they were not taken fast enough", HOST;
         Loss FRAMING_ERROR "framing_error": "the serial port of the host received bytes without a valid stop bit", LINK;
         Loss PARITY_ERROR "parity_error": "the serial port of the host received bytes with wrong parity", LINK;
         Loss RECORDER_OVERRUN "recorder_overrun": "the recorder dropped bytes, because the file could not be written fast enough",

@@ -1,4 +1,4 @@
-//! Errors on a serial line, as the driver of the port counts them.
+//! Errors on the way into this machine, as the system counts them: on a serial line, and of a socket for datagrams.
 
 use std::io;
 
@@ -13,7 +13,7 @@ pub struct LineCounters {
     pub parity: u32,
     /// Times at which the hardware had no room for a byte.
     pub overruns: u32,
-    /// Times at which the driver had no room for bytes.
+    /// Times at which the driver had no room for bytes, or a socket none for a datagram.
     pub buffer_overruns: u32,
 }
 
@@ -94,6 +94,34 @@ impl CountsErrors for std::os::fd::BorrowedFd<'_> {
     }
 }
 
+impl CountsErrors for std::net::UdpSocket {
+    #[cfg(not(target_os = "linux"))]
+    fn counters(&mut self) -> io::Result<LineCounters> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn counters(&mut self) -> io::Result<LineCounters> {
+        use std::os::fd::OwnedFd;
+        use std::os::unix::fs::MetadataExt;
+
+        let inode = std::fs::File::from(OwnedFd::from(self.try_clone()?)).metadata()?.ino();
+        let table = if self.local_addr()?.is_ipv4() { "/proc/net/udp" } else { "/proc/net/udp6" };
+        let dropped = dropped_datagrams(&std::fs::read_to_string(table)?, inode);
+        let buffer_overruns = dropped.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        Ok(LineCounters { buffer_overruns, ..LineCounters::default() })
+    }
+}
+
+/// The number of datagrams that the system dropped, because a socket had no room for them, by the kernel's table of sockets (proc(5)): the inode is the tenth word of a
+/// line, the number the last.
+#[cfg(target_os = "linux")]
+fn dropped_datagrams(table: &str, inode: u64) -> Option<u32> {
+    let line = table.lines().find(|line| line.split_whitespace().nth(9).and_then(|word| word.parse().ok()) == Some(inode))?;
+    // The kernel's counter is wider on some machines, and only differences count.
+    line.split_whitespace().next_back()?.parse::<i64>().ok().map(|count| count as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +145,21 @@ mod tests {
         assert!(watch.look(&mut port).is_empty());
         assert_eq!(watch.look(&mut port), [(losses::DRIVER_OVERRUN, 4), (losses::FRAMING_ERROR, 2)]);
         assert!(watch.look(&mut port).is_empty());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_socket_is_found_in_the_table_of_the_kernel() {
+        let table = "\
+   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+ 2177: 0100007F:0277 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 12345 2 0000000000000000 0
+ 2178: 0100007F:1E15 00000000:0000 07 00000000:00033300 00:00000000 00000000  1000        0 23456 2 0000000000000000 417
+";
+        assert_eq!(dropped_datagrams(table, 23456), Some(417));
+        assert_eq!(dropped_datagrams(table, 12345), Some(0));
+        assert_eq!(dropped_datagrams(table, 2), None);
+        let mut socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert_eq!(socket.counters().unwrap(), LineCounters::default());
     }
 
     #[test]

@@ -87,7 +87,9 @@ impl Input {
                 let socket = UdpSocket::bind(address)?;
                 socket.set_read_timeout(Some(WAIT))?;
                 announce(format!("waiting for datagrams on {}", socket.local_addr()?));
-                (Box::new(Datagrams { socket, peer: None }), name)
+                let mut port = Datagrams { socket, peer: None, watch: LineWatch::default() };
+                port.errors();
+                (Box::new(port), name)
             }
             #[cfg(feature = "record-rtt")]
             Address::Rtt(rtt) => {
@@ -236,6 +238,7 @@ struct Datagrams {
     socket: UdpSocket,
     /// Who sent last: commands go there.
     peer: Option<SocketAddr>,
+    watch: LineWatch,
 }
 
 impl Port for Datagrams {
@@ -256,6 +259,10 @@ impl Port for Datagrams {
             return Err(io::Error::new(io::ErrorKind::NotConnected, "nothing has come from the target yet"));
         };
         self.socket.send_to(bytes, peer).map(|_| ())
+    }
+
+    fn errors(&mut self) -> Vec<(LossKind, u64)> {
+        self.watch.look(&mut self.socket)
     }
 }
 
@@ -289,13 +296,6 @@ impl Port for Growing {
     }
 }
 
-/// A FIFO, or standard input: reading waits until there is something.
-struct Stream<R>(R);
-
-impl<R: Read + Send> Port for Stream<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Got> {
-        got(self.0.read(buffer))
-    }
 /// Whether a name is that of another file by now.
 #[cfg(unix)]
 fn is_other(file: &File, named: &fs::Metadata) -> bool {
@@ -309,4 +309,11 @@ fn is_other(_: &File, _: &fs::Metadata) -> bool {
     false
 }
 
+/// A FIFO, or standard input: reading waits until there is something.
+struct Stream<R>(R);
+
+impl<R: Read + Send> Port for Stream<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Got> {
+        got(self.0.read(buffer))
+    }
 }

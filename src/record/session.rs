@@ -307,6 +307,16 @@ impl Reader {
     }
 
     fn read_port(&self, port: &mut dyn Port, buffer: &mut [u8]) -> io::Result<()> {
+        let ended = self.read_to_end(port, buffer);
+        self.look_for_errors(port);
+        ended
+    }
+
+    fn look_for_errors(&self, port: &mut dyn Port) {
+        port.errors().into_iter().for_each(|(kind, count)| self.ring.push(Passing::Loss(kind, count, 0)));
+    }
+
+    fn read_to_end(&self, port: &mut dyn Port, buffer: &mut [u8]) -> io::Result<()> {
         let mut looked = Instant::now();
         while !self.stops() {
             for bytes in self.to_send.try_iter() {
@@ -318,7 +328,7 @@ impl Reader {
             let got = port.read(buffer)?;
             if looked.elapsed() >= TURN {
                 looked = Instant::now();
-                port.errors().into_iter().for_each(|(kind, count)| self.ring.push(Passing::Loss(kind, count, 0)));
+                self.look_for_errors(port);
             }
             match got {
                 Got::Bytes(len) => {

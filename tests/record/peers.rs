@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
 use traceconv::format::FORMATS;
 
@@ -122,6 +123,38 @@ fn datagrams() {
     assert!(desk.get("run.bin") == sent);
 }
 
+/// A recorder that does not get to run for a while: the system drops datagrams, and says how many.
+#[cfg(target_os = "linux")]
+#[test]
+fn datagrams_that_the_system_dropped_are_noted() {
+    let desk = Desk::new();
+    let mut recorder = Recorder::start(&desk, &["udp:0", "-o", "run.bin", "--protocol", "none"]);
+    let address = recorder.address("waiting for datagrams on ");
+    recorder.waits_for("recording from udp:");
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut sent = 0u64;
+    let mut send = |bytes: &[u8; 1000]| {
+        socket.send_to(bytes, &address).unwrap();
+        sent += 1;
+    };
+    recorder.signal(libc::SIGSTOP);
+    (0..20_000).for_each(|_| send(&[0; 1000]));
+    recorder.signal(libc::SIGCONT);
+    // When the last one has come, all others have come or are lost.
+    for mark in (1..=255).cycle() {
+        send(&[mark; 1000]);
+        thread::sleep(Duration::from_millis(20));
+        if desk.get("run.bin.part").last() == Some(&mark) {
+            break;
+        }
+    }
+    recorder.signal(libc::SIGINT);
+    let said = recorder.ends_well();
+    let received = desk.get("run.bin").len() as u64 / 1000;
+    let noted: u64 = notes_of(&desk, "run.bin", "driver_overrun").iter().map(|note| note["count"].as_u64().unwrap_or(1)).sum();
+    assert!(received < 20_000 && received + noted == sent, "{sent} sent, {received} received, {noted} noted: {said}");
+}
+
 #[test]
 fn a_file_that_grows_and_begins_again() {
     let desk = Desk::with("log", b"first");
@@ -135,6 +168,21 @@ fn a_file_that_grows_and_begins_again() {
     recorder.ends_well();
     assert_eq!(desk.get("run.bin"), b"first secondab");
     assert_eq!(notes_of(&desk, "run.bin", "reconnected")[0]["offset"], 12);
+}
+
+/// Another file of the same name, as programs that rotate their logs make it, is longer than the one before when it is seen.
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_replaced_by_a_longer_one() {
+    let desk = Desk::with("log", b"first");
+    let mut recorder = Recorder::start(&desk, &["file:log", "-o", "run.bin", "--size", "21"]);
+    recorder.waits_for("recording from file:log");
+    wait_for_length(&desk.path("run.bin.part"), 5);
+    fs::write(desk.path("next"), b"longer than that").unwrap();
+    fs::rename(desk.path("next"), desk.path("log")).unwrap();
+    recorder.ends_well();
+    assert_eq!(desk.get("run.bin"), b"firstlonger than that");
+    assert_eq!(notes_of(&desk, "run.bin", "reconnected")[0]["offset"], 5);
 }
 
 #[test]
@@ -170,21 +218,6 @@ fn a_source_that_comes_back() {
     assert!(
         said.contains("lost: 2 x the source was gone and came back; what it sent in between is missing [reconnected]"),
         "{said}"
-/// Another file of the same name, as programs that rotate their logs make it, is longer than the one before when it is seen.
-#[cfg(unix)]
-#[test]
-fn a_file_that_is_replaced_by_a_longer_one() {
-    let desk = Desk::with("log", b"first");
-    let mut recorder = Recorder::start(&desk, &["file:log", "-o", "run.bin", "--size", "21"]);
-    recorder.waits_for("recording from file:log");
-    wait_for_length(&desk.path("run.bin.part"), 5);
-    fs::write(desk.path("next"), b"longer than that").unwrap();
-    fs::rename(desk.path("next"), desk.path("log")).unwrap();
-    recorder.ends_well();
-    assert_eq!(desk.get("run.bin"), b"firstlonger than that");
-    assert_eq!(notes_of(&desk, "run.bin", "reconnected")[0]["offset"], 5);
-}
-
     );
     assert!(desk.get("run.bin") == sent);
     let offsets: Vec<_> = notes_of(&desk, "run.bin", "reconnected").iter().map(|note| note["offset"].as_u64().unwrap()).collect();
@@ -195,6 +228,31 @@ fn a_file_that_is_replaced_by_a_longer_one() {
         "[reconnected], first at byte 50000",
         "source: tcp:",
     ]);
+}
+
+/// That it is not back yet is said once, not at each try.
+#[test]
+fn a_source_that_stays_away() {
+    let desk = Desk::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let source = format!("tcp:{}", listener.local_addr().unwrap());
+    let mut recorder = Recorder::start(&desk, &[&source, "-o", "run.bin", "--reconnect", "--protocol", "none"]);
+    let (mut stream, _) = listener.accept().unwrap();
+    drop(listener);
+    stream.write_all(b"all").unwrap();
+    drop(stream);
+    let begin = recorder.waits_for("the source is gone (it ended)");
+    // A line each second, and several tries in it.
+    (0..3).for_each(|_| drop(recorder.waits_for(": 3 bytes, ")));
+    recorder.signal(libc::SIGINT);
+    let said = recorder.ends_well();
+    assert_eq!(said.matches("the source is gone").count(), 2, "{begin}{said}");
+    assert_eq!(desk.get("run.bin"), b"all");
+
+    // Standard input is never there again.
+    let mut recorder = Recorder::start(&desk, &["-", "-o", "input.bin", "--reconnect"]);
+    recorder.stdin().write_all(b"all").unwrap();
+    assert!(recorder.ends_well().contains("the source ended"));
 }
 
 /// A disk that is slower than the source: the source is made to wait, though the ring is small.
@@ -242,28 +300,3 @@ fn files_of_a_rotation_are_the_whole() {
     assert!(kept == sent[600_000..]);
     assert!(!desk.path("ring.001.bin").exists() && !desk.path("ring.000.bin.traceconv.jsonl").exists());
 }
-/// That it is not back yet is said once, not at each try.
-#[test]
-fn a_source_that_stays_away() {
-    let desk = Desk::new();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let source = format!("tcp:{}", listener.local_addr().unwrap());
-    let mut recorder = Recorder::start(&desk, &[&source, "-o", "run.bin", "--reconnect", "--protocol", "none"]);
-    let (mut stream, _) = listener.accept().unwrap();
-    drop(listener);
-    stream.write_all(b"all").unwrap();
-    drop(stream);
-    let begin = recorder.waits_for("the source is gone (it ended)");
-    // A line each second, and several tries in it.
-    (0..3).for_each(|_| drop(recorder.waits_for(": 3 bytes, ")));
-    recorder.signal(libc::SIGINT);
-    let said = recorder.ends_well();
-    assert_eq!(said.matches("the source is gone").count(), 2, "{begin}{said}");
-    assert_eq!(desk.get("run.bin"), b"all");
-
-    // Standard input is never there again.
-    let mut recorder = Recorder::start(&desk, &["-", "-o", "input.bin", "--reconnect"]);
-    recorder.stdin().write_all(b"all").unwrap();
-    assert!(recorder.ends_well().contains("the source ended"));
-}
-
