@@ -244,13 +244,16 @@ impl<R: Reach> Port for RttPort<R> {
         let mut memory = self.target.memory()?;
         let mut len = 0;
         while len < buffer.len() {
-            match self.channel.read(memory.as_mut(), buffer.get_mut(len..).unwrap_or_default())? {
+            match self.channel.read(memory.as_mut(), buffer.get_mut(len..).unwrap_or_default()) {
+                // The target has let go of what came. The error comes again.
+                Err(_) if len > 0 => break,
+                Err(error) => return Err(error),
                 // What came is not kept waiting for more.
-                Taken::Bytes(0) if len > 0 || Instant::now() >= until => break,
-                Taken::Bytes(0) => thread::sleep(PAUSE),
-                Taken::Bytes(more) => len += more,
-                Taken::Restarted if len == 0 => return Ok(Got::Restarted),
-                Taken::Restarted => {
+                Ok(Taken::Bytes(0)) if len > 0 || Instant::now() >= until => break,
+                Ok(Taken::Bytes(0)) => thread::sleep(PAUSE),
+                Ok(Taken::Bytes(more)) => len += more,
+                Ok(Taken::Restarted) if len == 0 => return Ok(Got::Restarted),
+                Ok(Taken::Restarted) => {
                     self.has_restarted = true;
                     break;
                 }
@@ -313,11 +316,13 @@ mod tests {
     struct Target {
         start: u64,
         ram: Vec<u8>,
+        /// Reading at this address fails.
+        broken: Option<u64>,
     }
 
     impl Target {
         fn new() -> Target {
-            let mut target = Target { start: 0x2000_0000, ram: vec![0xa5; 4096] };
+            let mut target = Target { start: 0x2000_0000, ram: vec![0xa5; 4096], broken: None };
             // What an uninitialised stack may have: the name without a block.
             target.write(0x2000_0100, &ID).unwrap();
             target.write(0x2000_0000 + BLOCK, &control_block(0x2000_0800, 64)).unwrap();
@@ -363,6 +368,7 @@ mod tests {
         fn read(&mut self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
             let at = usize::try_from(address.wrapping_sub(self.start)).unwrap_or(usize::MAX);
             let there = at.checked_add(bytes.len()).and_then(|end| self.ram.get(at..end));
+            let there = there.filter(|_| self.broken != Some(address));
             bytes.copy_from_slice(there.ok_or(io::ErrorKind::AddrNotAvailable)?);
             Ok(())
         }
@@ -447,6 +453,22 @@ mod tests {
         assert!(matches!(port.read(&mut buffer).unwrap(), Got::Bytes(5)));
         port.send(b"command").unwrap();
         assert_eq!(port.target.consumes(), b"command");
+    }
+
+    #[test]
+    fn bytes_that_were_taken_before_an_error_are_given() {
+        let mut port = RttPort::open(Target::new(), &RAM, 1).unwrap();
+        let mut buffer = [0; 100];
+        assert_eq!(port.target.produces(&[1; 40]), 40);
+        assert!(matches!(port.read(&mut buffer).unwrap(), Got::Bytes(40)));
+        // The rest of the ring is 24 bytes; what follows at its begin cannot be read.
+        assert_eq!(port.target.produces(&[2; 40]), 40);
+        port.target.broken = Some(0x2000_0800);
+        assert!(matches!(port.read(&mut buffer).unwrap(), Got::Bytes(24)));
+        assert!(port.read(&mut buffer).is_err());
+        port.target.broken = None;
+        assert!(matches!(port.read(&mut buffer).unwrap(), Got::Bytes(16)));
+        assert_eq!(buffer[..16], [2; 16]);
     }
 
     #[test]
