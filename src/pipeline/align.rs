@@ -107,7 +107,14 @@ fn by_marker(wanted: &Wanted<'_>, marker: &str, found: &[Occurrences], index: us
         }
         _ => {}
     }
-    let because = format!("`{marker}` occurs at {time} in it, and at {reference_time} in {first_name}");
+    let mut because = format!("`{marker}` occurs at {time} in it, and at {reference_time} in {first_name}");
+    if markers.count != reference.count {
+        because += &format!(
+            "; it occurs {} here and {} there, so that the first ones may not be of one moment",
+            times(markers.count),
+            times(reference.count)
+        );
+    }
     let ns = i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
     Ok(Placed { clock, offset: ClockOffset { ns, because, drift: drift.map(|(drift, ..)| drift) } })
 }
@@ -158,7 +165,12 @@ mod tests {
         let offsets: Vec<i64> = placed.iter().map(|one| one.offset.ns).collect();
         assert_eq!(offsets, [0, 3_000, -500]);
         assert_eq!(placed[1].clock.time(Nanos(2_000)), Nanos(5_000));
-        assert_eq!(placed[1].offset.because, "`sync` occurs at 0.000002000 s in it, and at 0.000005000 s in a");
+        assert_eq!(placed[2].offset.because, "`sync` occurs at 0.000005500 s in it, and at 0.000005000 s in a");
+        assert_eq!(
+            placed[1].offset.because,
+            "`sync` occurs at 0.000002000 s in it, and at 0.000005000 s in a; it occurs 2 times here and once there, so that the \
+             first ones may not be of one moment"
+        );
         assert_eq!(placed[1].offset.drift, None);
     }
 
