@@ -223,8 +223,11 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
         }
         _ => {
             let firsts = || groups.iter().filter_map(|group| group.first());
-            if output_dir.is_none() && firsts().any(|first| first.source.place == Place::Standard) {
-                return usage("name the output with -o (standard input has no name to derive it from)");
+            if output_dir.is_none()
+                && let Some(nameless) = firsts().find(|first| first.source.is_nameless())
+            {
+                let input = nameless.source.for_people();
+                return usage(format!("name the output with -o ({input} has no name to derive it from)"));
             }
             // A trace of several recordings is called so.
             let merged = groups.first().and_then(|group| group.first()).map(|first| merging::name_of_several(&first.source));

@@ -158,6 +158,14 @@ impl SourceName {
         self.place.for_people() + &member
     }
 
+    /// Whether no output can be called after it and lie beside it: standard input, a device, or a pipe that a shell made (`<(…)`).
+    pub(super) fn is_nameless(&self) -> bool {
+        file(&self.place).is_none_or(|path| {
+            let is_below = |folder| path.starts_with(folder);
+            is_below("/dev") && !is_below("/dev/shm") || is_below("/proc")
+        })
+    }
+
     /// The length of the file, or of the member, in bytes, if that is known before it is read.
     pub(in crate::cli) fn length(&self) -> Option<u64> {
         match &self.member {
