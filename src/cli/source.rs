@@ -177,7 +177,11 @@ fn try_open(
     report.enter_input(&input);
     // Before the formats: in an archive of recordings each of them finds some of its own.
     if reading.format().is_none() && is_archive(input.bytes()) {
-        let advice = "name one file of it, as ARCHIVE!FILE; only a conversion, stats, check and info take all of them, and only from a file";
+        let advice = if name.member.is_some() || input.layers().len() > 1 {
+            "unpack what is around it first"
+        } else {
+            "name one file of it, as ARCHIVE!FILE; only a conversion, stats, check and info take all of them, and only from a file"
+        };
         return Err(format!("is an archive, not a recording; {advice}").into());
     }
     let options = FormatOptions { core: name.core, ..reading.format_options.clone() };

@@ -116,7 +116,8 @@ impl Archive {
             return Err(InputError::Archive(format!("cannot be read as an archive: {LOGIC_SESSION}")));
         }
         let problem = cut.map(|why| {
-            let last = members.last().map_or("", |member| &member.name);
+            // It becomes a part of a sentence, which is one line.
+            let last = members.last().map_or_else(String::new, |member| member.name.replace(char::is_control, "\u{fffd}"));
             format!("is cut off or damaged ({why}): files after {last} may be missing. Copy the archive again")
         });
         Ok(Some(Archive { bytes, kind, members, problem }))
@@ -574,6 +575,14 @@ mod tests {
             }
             assert_eq!(found_before, files.len());
         }
+    }
+
+    #[test]
+    fn a_name_does_not_break_the_line_of_the_problem() {
+        let tar = tar_of(&[("a\nerror: b", EntryType::Regular, &[1; 600])]);
+        let archive = open(&tar[..1600], &ReadOptions::default()).unwrap().unwrap();
+        let problem = archive.problem().unwrap();
+        assert!(problem.contains("files after a\u{fffd}error: b may be missing"), "{problem}");
     }
 
     #[test]

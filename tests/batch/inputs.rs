@@ -280,6 +280,11 @@ fn archives_give_their_members() {
         desk.run(&format!("dump {name}")).ends(1).says(&["is an archive, not a recording", "ARCHIVE!FILE"]);
         desk.run(&format!("stats -q --csv --skip-unrecognised {name}!b.bin")).ends(0);
     }
+    // One within another has to be unpacked: no name leads into it.
+    let made = std::process::Command::new("tar").args(["-cf", "outer.tar", "x.tar"]).current_dir(desk.path("")).status();
+    assert!(made.unwrap().success());
+    let ran = desk.run("outer.tar -o out/").ends(1);
+    ran.says(&["outer.tar!x.tar is an archive, not a recording; unpack what is around it first"]);
     // A file of the whole name wins.
     desk.put("x.tar!b.bin", &small(3));
     desk.run("x.tar!b.bin -o whole").ends(0).says(&["x.tar!b.bin: "]);
