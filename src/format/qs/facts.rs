@@ -55,14 +55,14 @@ pub(super) fn add_target(sessions: &Sessions, facts: &ScanFacts, report: &mut Fa
     if let Some(info) = &session.info {
         report.system = Some(info.product_text());
     }
-    let from = session.version_source.text().to_owned();
+    let from = session.version_source;
     let version = info::version_text(session.layout.config.version);
-    report.details.push(Detail { name: "QP version", value: version, source: from.clone() });
-    report.findings.push(Finding::new(Matter::Version, session.version_source.certainty(), from.clone()));
+    report.details.push(Detail { name: "QP version", value: version, source: from.text().to_owned() });
+    report.findings.push(Finding::new(Matter::Version, from.certainty(), from.evidence()));
     let of_time = Sizes::LETTERS.iter().position(|letter| *letter == 'T').and_then(|index| session.size_sources.get(index));
     if let Some(source) = of_time {
         let size = session.layout.config.sizes.time;
-        let because = format!("time stamps of {size} bytes: {}", source.text());
+        let because = format!("time stamps of {size} bytes: {}", source.evidence());
         report.findings.push(Finding::new(Matter::Modulus, source.certainty(), because));
     }
     let mut detail = |name, value: String, source: String| report.details.push(Detail { name, value, source });

@@ -57,6 +57,12 @@ impl Source {
         }
     }
 
+    /// What there is for a fact, for people.
+    #[must_use]
+    pub fn evidence(self) -> &'static str {
+        if self == Source::Default { "no record says it" } else { self.text() }
+    }
+
     /// How sure it makes the fact.
     #[must_use]
     pub fn certainty(self) -> Certainty {
