@@ -178,7 +178,7 @@ mod tests {
         assert!(file("lines.txt", b"\nnot a trace").unwrap_err().contains("is not a Perfetto trace"));
         assert!(file("empty", b"").unwrap_err().contains("is empty"));
         let demo = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/demo/demo.bin")).unwrap();
-        assert!(file("demo.bin", &demo).unwrap_err().contains("no trace but a recording (Tonbandgerät)"));
+        assert!(file("demo.bin", &demo).unwrap_err().contains("not a trace but a recording (Tonbandgerät)"));
         assert!(check(dir.path()).unwrap_err().contains("is a directory"));
         assert!(check(&dir.path().join("gone")).unwrap_err().contains("cannot be read"));
     }
