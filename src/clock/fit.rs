@@ -152,7 +152,7 @@ pub fn slope(pairs: &[(u64, u64)], modulus: Option<u64>, origin: Option<(u64, u6
     by_length.sort_unstable();
     by_length.dedup();
     // Short ones leave few choices, long ones are exact.
-    let mut found: Vec<(usize, f64)> = Vec::new();
+    let mut rates: Vec<f64> = Vec::new();
     for &(coarse, ticks) in by_length.iter().take(PROPOSERS) {
         let wraps = modulus.map_or(0, |_| coarse.min(64));
         for wrap in 0..=wraps {
@@ -162,22 +162,31 @@ pub fn slope(pairs: &[(u64, u64)], modulus: Option<u64>, origin: Option<(u64, u6
             }
             let rate = refined(rate, &pairs, modulus);
             // One that wraps within a tick looks like its rest.
-            if modulus.is_some_and(|modulus| rate >= modulus as f64) {
-                continue;
+            if modulus.is_none_or(|modulus| rate < modulus as f64) {
+                rates.push(rate);
             }
-            let support = pairs.iter().filter(|pair| agrees(rate, **pair, modulus)).count();
-            found.push((support, rate));
         }
     }
-    let most = found.iter().map(|found| found.0).max()?;
-    if most * 4 < pairs.len() * AGREEING_OF_FOUR {
+    let support = |rate: f64, most: f64| pairs.iter().filter(|pair| residual(rate, **pair, modulus).abs() <= most).count();
+    // How much it says, in bits: a fast rate agrees with nearly any pair.
+    let bits = |rate: f64| {
+        let most = tolerance(rate, modulus);
+        support(rate, most) as f64 * (modulus.map_or(f64::MAX, |modulus| modulus as f64) / most / 2.0).log2()
+    };
+    let (_, best) = rates.iter().map(|&rate| (bits(rate), rate)).max_by(|one, other| one.0.total_cmp(&other.0))?;
+    // The same for all.
+    let tolerance = tolerance(best, modulus);
+    if support(best, tolerance) * 4 < pairs.len() * AGREEING_OF_FOUR {
         return None;
     }
+    let mut found: Vec<(usize, f64)> = rates.into_iter().map(|rate| (support(rate, tolerance), rate)).collect();
+    let most = found.iter().map(|found| found.0).max()?;
     found.retain(|found| found.0 * 100 >= most * 98);
-    if let Some(origin) = origin
-        && found.iter().any(|(_, rate)| agrees(*rate, origin, modulus))
-    {
-        found.retain(|(_, rate)| agrees(*rate, origin, modulus));
+    if let Some(origin) = origin {
+        let agrees = |found: &(usize, f64)| residual(found.1, origin, modulus).abs() <= tolerance;
+        if found.iter().any(agrees) {
+            found.retain(agrees);
+        }
     }
     // Of those that explain as much the slowest: nothing was recorded for the least time.
     let good = found.iter();
@@ -187,10 +196,9 @@ pub fn slope(pairs: &[(u64, u64)], modulus: Option<u64>, origin: Option<(u64, u6
     Some(Slope { rate, support, pairs: pairs.len(), is_ambiguous })
 }
 
-/// Whether a pair agrees with a rate: within an eighth of a coarse tick, and a small part of the range.
-fn agrees(rate: f64, pair: (u64, u64), modulus: Option<u64>) -> bool {
-    let most = modulus.map_or(f64::INFINITY, |modulus| modulus as f64 / 32.0);
-    residual(rate, pair, modulus).abs() <= most.min(rate / 8.0)
+/// How far a pair that agrees with a rate may miss it: an eighth of a coarse tick, and a small part of the range.
+fn tolerance(rate: f64, modulus: Option<u64>) -> f64 {
+    modulus.map_or(f64::INFINITY, |modulus| modulus as f64 / 32.0).min(rate / 8.0)
 }
 
 /// By how much a pair misses a rate, in ticks.
@@ -326,6 +334,18 @@ mod tests {
         let pairs = [(1, 100_000), (9, 900_000)].repeat(12);
         let found = slope(&pairs, Some(1 << 32), None).unwrap();
         assert!(!found.is_ambiguous && (found.rate - 100_000.0).abs() < 1.0, "{found:?}");
+    }
+
+    #[test]
+    fn a_fast_rate_that_agrees_with_nearly_anything_is_none() {
+        // Some stamps after a tick were late. Half of the range more for each tick would agree with nearly all pairs.
+        let pairs =
+            [(2, 2010), (2, 2400), (4, 3990), (4, 4500), (6, 6003), (3, 3002), (2, 1995), (4, 4004), (1, 1001), (6, 6004)];
+        let found = slope(&pairs, Some(1 << 32), Some((0, 12_345))).unwrap();
+        assert!(!found.is_ambiguous && (found.rate - 1000.0).abs() < 10.0, "{found:?}");
+        // Too many.
+        let pairs = [(2, 2010), (2, 2400), (4, 3990), (4, 4700), (6, 6003), (4, 4900), (2, 2300)];
+        assert_eq!(slope(&pairs, Some(1 << 32), None), None);
     }
 
     #[test]
