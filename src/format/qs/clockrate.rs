@@ -39,6 +39,7 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
     let mut armed: FxHashMap<u64, Armed> = FxHashMap::default();
     // The ticks, and the units of one tick.
     let mut samples: Vec<(u64, u64)> = Vec::new();
+    let mut range = u64::MAX;
     // From one post to the next.
     let mut gaps: Vec<u64> = Vec::new();
     let mut last_post = None;
@@ -56,6 +57,7 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
         let fields = layout.fields(record.kind, data);
         let width = u32::from(layout.config.sizes.time) * 8;
         let mask = u32::MAX >> (32 - width.min(32));
+        range = range.min(u64::from(mask));
         match record.kind {
             Kind::TimeArm | Kind::TimeRearm if fields.uint(Field::Rate) == 0 => {
                 let (ticks, interval) = (fields.uint(Field::Ticks), fields.uint(Field::Interval));
@@ -80,7 +82,7 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
             _ => {}
         }
     }
-    let measured = measure_samples(samples)?;
+    let measured = measure_samples(samples, range)?;
     Ok(Measured { units_per_tick: refine(measured.units_per_tick, &gaps), ..measured })
 }
 
@@ -117,10 +119,20 @@ fn refine(units: u64, gaps: &[u64]) -> u64 {
     units
 }
 
-fn measure_samples(mut all: Vec<(u64, u64)>) -> Result<Measured, String> {
+fn measure_samples(mut all: Vec<(u64, u64)>, range: u64) -> Result<Measured, String> {
     let count = all.len();
     if count < SAMPLES_MIN {
         return Err(format!("only {count} time events were both armed and posted"));
+    }
+    // The counter may wrap while a long time event is armed. The shortest ones show which are long.
+    all.sort_unstable();
+    let mut shortest: Vec<u64> = all.iter().take(SAMPLES_MIN.max(count / 2)).map(|&(_, units)| units).collect();
+    shortest.sort_unstable();
+    let units = shortest.get(shortest.len() / 2).copied().unwrap_or(0);
+    all.retain(|&(ticks, _)| ticks.saturating_mul(units) <= range / 4);
+    let count = all.len();
+    if count < SAMPLES_MIN {
+        return Err("the counter of the time stamps may have wrapped while time events were armed".to_owned());
     }
     // The first tick is not a whole one. The more ticks a time event has, the smaller the error from it.
     all.sort_unstable_by_key(|&(ticks, _)| std::cmp::Reverse(ticks));
@@ -161,14 +173,25 @@ mod tests {
 
     #[test]
     fn measurements_must_agree() {
-        let of = |units: &[u64]| measure_samples(units.iter().map(|&units| (10, units)).collect());
+        let of = |units: &[u64]| measure_samples(units.iter().map(|&units| (10, units)).collect(), u64::MAX);
         assert_eq!(of(&[99, 100, 101, 100]), Ok(Measured { units_per_tick: 100, samples: 4 }));
         assert!(of(&[50, 100, 200, 400]).unwrap_err().starts_with("a tick took"));
         assert!(of(&[100]).unwrap_err().starts_with("only 1"));
         assert!(of(&[0, 0, 0]).unwrap_err().contains("coarser"));
         // Long ones have more weight than short ones.
         let mixed = vec![(1, 10), (1, 50), (2, 60), (2, 70), (20, 98), (30, 99), (40, 100)];
-        assert_eq!(measure_samples(mixed), Ok(Measured { units_per_tick: 99, samples: 7 }));
+        assert_eq!(measure_samples(mixed, u64::MAX), Ok(Measured { units_per_tick: 99, samples: 7 }));
+    }
+
+    #[test]
+    fn time_events_in_which_the_counter_wraps_say_nothing() {
+        // Ticks of 1000 units, and a counter of 16 bits.
+        let of = |ticks: &[u64]| {
+            let sample = |&ticks: &u64| (ticks, ticks * 1000 % (1 << 16) / ticks);
+            measure_samples(ticks.iter().map(sample).collect(), u64::from(u16::MAX))
+        };
+        assert_eq!(of(&[10, 12, 14, 80, 100, 100, 100]), Ok(Measured { units_per_tick: 1000, samples: 3 }));
+        assert!(of(&[100; 20]).unwrap_err().contains("wrapped"));
     }
 
     #[test]

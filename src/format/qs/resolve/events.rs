@@ -443,7 +443,7 @@ impl RecordResolver<'_, '_> {
     fn time_post(&mut self, fields: FixedFields<'_>, stamp: u32) -> Option<()> {
         let (object, lane) = self.time_event(fields)?;
         let stretch = self.firmware.stretch;
-        let mask = u32::MAX >> (32 - 8 * u32::from(self.from.layout.config.sizes.time).min(4));
+        let bits = 8 * u32::from(self.from.layout.config.sizes.time).clamp(1, 4);
         let place = self.firmware.tables.objects.get_mut(object)?;
         if place.armed_in != Some(stretch) {
             // Armed before the recording began, or before a gap.
@@ -455,8 +455,8 @@ impl RecordResolver<'_, '_> {
         let interval = armed.interval;
         place.armed_in = (interval > 0).then_some(stretch);
         place.armed = Armed { at: stamp, ticks: interval, interval, is_first: false };
-        let passed = stamp.wrapping_sub(armed.at) & mask;
-        let late = self.settings.units_per_tick.and_then(|units| armed.late_ticks(passed, units)).filter(|&late| late != 0);
+        let passed = stamp.wrapping_sub(armed.at) & u32::MAX >> (32 - bits);
+        let late = self.settings.units_per_tick.and_then(|units| armed.late_ticks(passed, bits, units)).filter(|&late| late != 0);
         let late = late.and_then(|late| self.firmware.arg(ArgName::LateTicks, ArgValue::Int(late), self.out.entities));
         let args = late.map_or(Args::NONE, |late| self.out.batch.add_args(&[late]));
         self.emit(EventKind::SpanEnd { lane, args });

@@ -92,13 +92,14 @@ pub struct Armed {
 }
 
 impl Armed {
-    /// By how many ticks it was late (early, if negative) when posted `passed` units after it was armed. The first tick after arming
-    /// may come immediately; each later one takes a whole tick.
-    pub fn late_ticks(self, passed: u32, units_per_tick: u64) -> Option<i64> {
+    /// By how many ticks it was late (early, if negative) when posted `passed` units after it was armed, by a counter of this number of bits,
+    /// which may have wrapped. The first tick after arming may come immediately; each later one takes a whole tick.
+    pub fn late_ticks(self, passed: u32, bits: u32, units_per_tick: u64) -> Option<i64> {
         let units = i64::try_from(units_per_tick).ok().filter(|&units| units > 0)?;
         let half_ticks = 2 * i64::from(self.ticks) - i64::from(self.is_first);
         // In halves of a unit. A difference of up to three quarters of a tick is within the uncertainty.
-        let twice_late = 2 * i64::from(passed) - half_ticks.checked_mul(units)?;
+        let range = 1 << bits;
+        let twice_late = (2 * i64::from(passed) - half_ticks.checked_mul(units)? + range).rem_euclid(2 * range) - range;
         if twice_late.saturating_abs() <= units + units / 2 {
             return Some(0);
         }
@@ -286,11 +287,15 @@ mod tests {
     #[test]
     fn a_late_time_event_is_recognised() {
         let armed = Armed { at: 0, ticks: 10, interval: 0, is_first: true };
-        let late = |passed| armed.late_ticks(passed, 1000);
+        let late = |passed| armed.late_ticks(passed, 32, 1000);
         assert_eq!([9000, 9500, 10_000, 10_200].map(late), [Some(0); 4]);
         assert_eq!((late(11_500), late(7_500), late(30_000)), (Some(2), Some(-2), Some(21)));
         let again = Armed { is_first: false, ..armed };
-        assert_eq!((again.late_ticks(10_100, 1000), again.late_ticks(11_000, 1000)), (Some(0), Some(1)));
-        assert_eq!(again.late_ticks(1, 0), None);
+        let late = |passed| again.late_ticks(passed, 32, 1000);
+        assert_eq!((late(10_100), late(11_000), again.late_ticks(1, 32, 0)), (Some(0), Some(1), None));
+        // The counter wraps.
+        let long = Armed { ticks: 100, ..again };
+        let late = |passed: u64| long.late_ticks((passed % (1 << 16)) as u32, 16, 1000);
+        assert_eq!((late(100_010), late(105_000), late(97_000)), (Some(0), Some(5), Some(-3)));
     }
 }
