@@ -214,7 +214,7 @@ fn glued(
         let follows = Some(seq.wrapping_add(1));
         first.is_some_and(|flag| (flag ^ frame::FLAG).count_ones() == 1) || first == follows || second == follows
     };
-    let head = expected.and_then(|expected| {
+    let mut head = expected.and_then(|expected| {
         let mut ends = (frame::OVERHEAD_BYTES..bytes.len()).filter(|&end| is_followed(end, expected));
         ends.find_map(|end| fits(0..end, None, &|seq| seq == expected))
     });
@@ -231,6 +231,12 @@ fn glued(
             tail.end = piece.end;
             tail
         });
+    // The byte between them is their flag, damaged.
+    if let (Some(head), Some(tail)) = (&mut head, &tail)
+        && tail.start == head.end + 1
+    {
+        head.end = tail.start;
+    }
     repaired.extend(head);
     repaired.extend(tail);
 }
@@ -266,6 +272,8 @@ mod tests {
         let mut flipped = [&one[..], &two, &three, &four].concat();
         flipped[one.len() + two.len() - 1] ^= 0x10;
         assert_eq!(seqs(&flipped), [1, 2, 3, 4]);
+        let records = decoder().records(&flipped, 0..flipped.len());
+        assert!(records.damage.is_empty() && records.ok_bytes == flipped.len() as u64, "nothing is missing");
         // The first of the two is also damaged.
         let torn = [&one[..], &two[..3], &three, &four].concat();
         assert_eq!(seqs(&torn), [1, 3, 4]);
