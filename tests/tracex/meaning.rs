@@ -2,8 +2,9 @@
 
 use traceconv::format::tracex::generate::{GenerateOptions, generate_with_truth};
 use traceconv::format::tracex::layout::{ENTRY_BYTES, Layout};
+use traceconv::format::tracex::names::id;
 use traceconv::format::{FormatOptions, OptionValue};
-use traceconv::model::{EventKind, PriorityChange, Rate, WaitReason, losses};
+use traceconv::model::{EventKind, ObjectOp, PriorityChange, Rate, WaitReason, losses};
 
 use crate::captures::{self, Events};
 use crate::common::run::Subject;
@@ -210,4 +211,75 @@ fn a_piece_that_is_there_twice_adds_no_time() {
             assert_eq!(ends(&twice), expected, "{len} entries from number {at} on");
         }
     }
+}
+
+/// A full queue refuses a message, or its sender waits, whatever the next entry is.
+#[test]
+fn a_message_to_a_full_queue_is_not_sent() {
+    let sends = |events: &mut Events| {
+        events.by(captures::MAIN, id::QUEUE_SEND, [captures::QUEUE, 0, 0, 0]);
+        events.isr(captures::MAIN, id::QUEUE_SEND, [captures::QUEUE, 0, 0, 1]);
+        events.by(captures::MAIN, id::QUEUE_SEND, [captures::QUEUE, 0, captures::FOREVER, 1]);
+        events.isr(captures::MAIN, id::ISR_ENTER, [0, 15, 1, 0]).isr(captures::MAIN, id::ISR_EXIT, [0, 15, 1, 0]);
+        events.suspend(captures::MAIN, captures::IN_QUEUE, captures::WORKER);
+    };
+    let mut created = Events::default();
+    created.by(captures::MAIN, id::QUEUE_CREATE, [captures::QUEUE, 4, 0x2000_3000, 16]);
+    sends(&mut created);
+    // Or it was created before the trace was enabled, or its creation was overwritten.
+    let registered = [[4, 0], [16, 4]].map(|parameters| {
+        let mut events = Events::default();
+        sends(&mut events);
+        let mut buffer = events.buffer();
+        let queue = buffer.objects.iter_mut().find(|object| object.pointer == captures::QUEUE).expect("it is there");
+        queue.parameters = parameters;
+        buffer
+    });
+    for buffer in [created.buffer()].into_iter().chain(registered) {
+        let mut ops = Vec::new();
+        subject().resolve(&buffer.bytes(), 1 << 20, |batch, _| {
+            ops.extend(batch.events.iter().filter_map(|event| match event.kind {
+                EventKind::Object { op, level, .. } if op != ObjectOp::Create => Some((op, level.get())),
+                _ => None,
+            }));
+        });
+        assert_eq!(ops, [(ObjectOp::Send, Some(1)), (ObjectOp::SendFailed, None)]);
+    }
+}
+
+#[test]
+fn a_target_that_is_idle_at_first_is_seen_to_be() {
+    let mut events = Events::default();
+    events.isr(0, id::ISR_ENTER, [0, 15, 1, 0]).isr(0, id::ISR_EXIT, [0, 15, 1, 0]);
+    events.isr(0, id::ISR_ENTER, [0, 15, 1, 0]).isr(0, id::THREAD_RESUME, [captures::MAIN, captures::SLEEP, 0, captures::MAIN]);
+    events.isr(0, id::ISR_EXIT, [0, 15, 1, 0]).by(captures::MAIN, 120, [0; 4]);
+    let is_switch = |kind: &EventKind| matches!(kind, EventKind::SwitchedIn(_));
+    let mut times = Vec::new();
+    subject().resolve(&events.buffer().bytes(), 1 << 20, |batch, _| {
+        times.extend(batch.events.iter().filter(|event| is_switch(&event.kind)).map(|event| event.time.0 / 1000));
+    });
+    assert_eq!(times, [100, 500]);
+}
+
+#[test]
+fn levels_are_known_after_blocks_and_places_were_given() {
+    use captures::{BLOCKS, IN_QUEUE, MAIN, QUEUE, WORKER};
+    let levels = |events: &Events| -> Vec<u32> {
+        let level = |kind| match kind {
+            EventKind::Object { level, .. } => level.get(),
+            EventKind::LateObjectLevel { level, .. } => Some(level),
+            _ => None,
+        };
+        kinds(events).into_iter().filter_map(level).collect()
+    };
+    // The second block that is given back goes to a thread that waits.
+    let mut events = Events::default();
+    events.by(MAIN, id::BLOCK_RELEASE, [BLOCKS, 0, 0, 0]).by(MAIN, id::BLOCK_ALLOCATE, [BLOCKS, 1, 0, 2]);
+    events.by(MAIN, id::BLOCK_RELEASE, [BLOCKS, 1, 1, 0]).by(MAIN, id::BLOCK_RELEASE, [BLOCKS, 1, 0, 0]);
+    assert_eq!(levels(&events), [1, 1, 2]);
+    // The place of the message goes to a sender that waits.
+    let mut events = Events::default();
+    events.by(WORKER, id::QUEUE_SEND, [QUEUE, 0, captures::FOREVER, 3]).suspend(WORKER, IN_QUEUE, MAIN);
+    events.by(MAIN, id::QUEUE_RECEIVE, [QUEUE, 0, 0, 3]).resume(MAIN, WORKER, IN_QUEUE, MAIN);
+    assert_eq!(levels(&events), [2, 3]);
 }

@@ -22,6 +22,7 @@ pub mod id {
     pub const TIME_SLICE: u32 = 5;
     pub const RUNNING: u32 = 6;
     pub const BLOCK_ALLOCATE: u32 = 10;
+    pub const BLOCK_POOL_CREATE: u32 = 11;
     pub const BLOCK_RELEASE: u32 = 17;
     pub const BYTE_ALLOCATE: u32 = 20;
     pub const BYTE_RELEASE: u32 = 27;

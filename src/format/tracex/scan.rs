@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::decode::{Decoder, Slot, places};
-use super::layout::{ENTRY_BYTES, Layout};
+use super::decode::{Decoder, Entry, IN_INITIALIZATION, IN_INTERRUPT, Slot, places};
+use super::layout::{ENTRY_BYTES, Layout, kind};
 use super::names::Names;
 use super::resolve::Resolver;
 use crate::format::{FormatOptions, Part, Recording, Stages};
@@ -34,6 +34,15 @@ pub struct Registered {
     pub name: String,
 }
 
+impl Registered {
+    /// How many messages a queue can hold. The parameters are the size of its memory in bytes and that of a message in words, or, if it was
+    /// created before the trace was enabled, four times this number and 0.
+    pub fn queue_capacity(&self) -> Option<u32> {
+        let [bytes, words] = self.parameters;
+        Some(bytes / 4 / words.max(1)).filter(|&messages| self.kind == kind::QUEUE && messages > 0)
+    }
+}
+
 /// The facts about a part, or about the whole input.
 #[derive(Clone, Debug, Default)]
 pub struct ScanFacts {
@@ -47,6 +56,9 @@ pub struct ScanFacts {
     /// How many time stamps are after, and before, the one before them.
     rises: u64,
     falls: u64,
+    /// How many entries show that the kernel records the interrupted thread, and how many that it does not.
+    interrupted: u64,
+    uninterrupted: u64,
     /// The first and the last time stamp.
     first: Option<u32>,
     last: Option<u32>,
@@ -57,6 +69,21 @@ impl ScanFacts {
     /// Whether the clock counts down, as many hardware timers do.
     pub fn is_down(&self) -> bool {
         self.falls > self.rises
+    }
+
+    /// Whether entries of interrupts have the interrupted thread. Kernels that do not record the threshold of threads do not.
+    pub fn records_interrupted(&self) -> bool {
+        self.interrupted > self.uninterrupted
+    }
+
+    fn count_kernel(&mut self, entry: &Entry) {
+        let has_more = if entry.thread == IN_INTERRUPT { entry.priority != 0 } else { entry.priority >> 31 != 0 };
+        match entry.thread {
+            IN_INITIALIZATION => {}
+            _ if has_more => self.interrupted += 1,
+            IN_INTERRUPT => {}
+            _ => self.uninterrupted += 1,
+        }
     }
 
     fn count_step(&mut self, next: u32) {
@@ -128,6 +155,7 @@ impl Recording for Scanner {
                     facts.events += 1;
                     facts.cores |= 1 << entry.core;
                     facts.count_step(entry.time);
+                    facts.count_kernel(&entry);
                     (facts.first, facts.last) = (facts.first.or(Some(entry.time)), Some(entry.time));
                 }
                 Slot::Unused => facts.unused += 1,
@@ -148,6 +176,8 @@ impl Recording for Scanner {
         (facts.first, facts.last) = (facts.first.or(next.first), next.last.or(facts.last));
         facts.rises += next.rises;
         facts.falls += next.falls;
+        facts.interrupted += next.interrupted;
+        facts.uninterrupted += next.uninterrupted;
     }
 
     fn finish(self, facts: Vec<ScanFacts>, ledgers: &mut [Ledger]) -> Stages<Decoder, Resolver> {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::super::decode::{Entry, IN_INITIALIZATION, IN_INTERRUPT};
 use super::super::layout::kind;
 use super::super::names::{Names, id};
-use super::super::scan::Registered;
+use super::super::scan::ScanFacts;
 use super::handles::{FOREVER, Handles};
 use super::push;
 use crate::format::Resolved;
@@ -153,13 +153,15 @@ struct Inversion {
 pub struct Kernel {
     base: CoreId,
     pub handles: Handles,
-    /// Whether entries of interrupts have the interrupted thread. Kernels that do not record the threshold of threads do not.
     records_interrupted: bool,
     cores: Vec<Core>,
     threads: Threads,
     /// The flags of event groups, and the owners of mutexes, if known.
     flags: FxHashMap<u32, u32>,
     owners: FxHashMap<u32, u32>,
+    /// How many messages queues can hold, and the free blocks of pools, if known.
+    capacities: FxHashMap<u32, u32>,
+    free_blocks: FxHashMap<u32, u32>,
     /// The sizes of blocks of byte pools.
     blocks: FxHashMap<u32, u32>,
     inversions: Vec<Inversion>,
@@ -175,15 +177,18 @@ struct Scene<'a, 'b> {
 }
 
 impl Kernel {
-    pub fn new(base: CoreId, registry: FxHashMap<u32, Registered>) -> Kernel {
+    pub fn new(base: CoreId, facts: ScanFacts) -> Kernel {
+        let registered = facts.objects.iter();
         Kernel {
             base,
-            handles: Handles::new(registry),
-            records_interrupted: false,
+            records_interrupted: facts.records_interrupted(),
+            capacities: registered.filter_map(|(&queue, object)| Some((queue, object.queue_capacity()?))).collect(),
+            handles: Handles::new(facts.objects),
             cores: Vec::new(),
             threads: Threads::new(),
             flags: FxHashMap::default(),
             owners: FxHashMap::default(),
+            free_blocks: FxHashMap::default(),
             blocks: FxHashMap::default(),
             inversions: Vec::new(),
         }
@@ -218,6 +223,7 @@ impl Kernel {
         self.threads.all.iter_mut().for_each(|thread| (thread.pending, thread.is_waiting) = (None, false));
         self.flags.clear();
         self.owners.clear();
+        self.free_blocks.clear();
         self.inversions.clear();
     }
 
@@ -262,7 +268,6 @@ impl Scene<'_, '_> {
         self.settle_send();
         match self.caller() {
             Some(caller) => {
-                self.kernel.records_interrupted |= self.entry.priority >> 31 != 0;
                 // Threads run when all interrupts have ended.
                 while let Some(isr) = self.core().isrs.pop() {
                     self.out.ledger.enter(losses::ISR_EXIT_MISSING, self.entry.offset, 0);
@@ -463,13 +468,19 @@ impl Scene<'_, '_> {
         let by = self.caller().and_then(|caller| self.kernel.threads.get(caller)).map(|thread| thread.call);
         let by = by.unwrap_or(self.core().call);
         let from_isr = self.is_interrupt();
+        let mut is_refilled = false;
         let Some(thread) = self.thread(pointer) else { return };
         thread.is_waiting = false;
         if let Some((call, is_given)) = &mut thread.pending {
             // If the caller's last call was about the same object, that is why the thread is resumed; otherwise its time is over.
             *is_given = by.info[0] == call.info[0] && by.id != 0 && !id::DELETIONS.contains(&by.id);
+            is_refilled = *is_given && by.id == id::QUEUE_RECEIVE && call.id != id::QUEUE_RECEIVE;
         }
         let task = thread.task;
+        // The message of a sender that waits takes the place of the one received.
+        if let Some(object) = is_refilled.then(|| self.object(by.info[0], ObjectKind::Queue)).flatten() {
+            self.push(EventKind::LateObjectLevel { object, level: by.info[3], since: Packed(self.time.0) });
+        }
         self.push(match state {
             state::COMPLETED | state::TERMINATED | state::SUSPENDED => EventKind::Resumed { task, from_isr },
             _ => EventKind::Ready { task, from_isr },
@@ -618,7 +629,9 @@ impl Scene<'_, '_> {
             id::QUEUE_FLUSH => self.operate(object, Queue, ObjectOp::Reset, Level::known(0)),
             id::QUEUE_CREATE => {
                 self.operate(object, Queue, ObjectOp::Create, Level::known(0));
-                if let (Some(object), Some(items)) = (self.object(object, Queue), three.checked_div(one.saturating_mul(4))) {
+                let items = three.checked_div(one.saturating_mul(4));
+                if let (queue, Some(object), Some(items)) = (object, self.object(object, Queue), items) {
+                    self.kernel.capacities.insert(queue, items);
                     self.push(EventKind::Capacity { object, items, item_bytes: one.saturating_mul(4) });
                 }
             }
@@ -642,9 +655,14 @@ impl Scene<'_, '_> {
             id::MUTEX_DELETE => self.operate(object, RecursiveMutex, ObjectOp::Delete, Level::UNKNOWN),
             id::EVENT_FLAGS_GET => self.flags_get(info),
             id::EVENT_FLAGS_SET => self.flags_set(info),
-            id::BLOCK_ALLOCATE if three > 0 => self.operate(object, MemoryPool, ObjectOp::Receive, Level::known(three - 1)),
+            id::BLOCK_POOL_CREATE => self.blocks_left(object, ObjectOp::Create, Some(two)),
+            id::BLOCK_ALLOCATE if three > 0 => self.blocks_left(object, ObjectOp::Receive, Some(three - 1)),
             id::BLOCK_ALLOCATE if two == 0 => self.operate(object, MemoryPool, ObjectOp::ReceiveFailed, Level::UNKNOWN),
-            id::BLOCK_RELEASE => self.operate(object, MemoryPool, ObjectOp::Send, Level::UNKNOWN),
+            id::BLOCK_RELEASE => {
+                // A thread that waits gets it at once.
+                let free = self.kernel.free_blocks.get(&object).map(|free| free.saturating_add(u32::from(two == 0)));
+                self.blocks_left(object, ObjectOp::Send, free);
+            }
             id::BYTE_ALLOCATE if one != 0 || three == 0 => {
                 if self.kernel.blocks.len() < BLOCKS_LIMIT && one != 0 {
                     self.kernel.blocks.insert(one, two);
@@ -693,6 +711,14 @@ impl Scene<'_, '_> {
         }
     }
 
+    /// A block pool has this number of free blocks after an operation, if known.
+    fn blocks_left(&mut self, pool: u32, op: ObjectOp, free: Option<u32>) {
+        if let Some(free) = free.filter(|_| self.object(pool, ObjectKind::MemoryPool).is_some()) {
+            self.kernel.free_blocks.insert(pool, free);
+        }
+        self.operate(pool, ObjectKind::MemoryPool, op, free.map_or(Level::UNKNOWN, Level::known));
+    }
+
     fn timer(&mut self, pointer: u32, op: TimerOp, kernel_ticks: u32) {
         if let Some(object) = self.object(pointer, ObjectKind::Timer) {
             self.push(EventKind::Timer { object, op, kernel_ticks });
@@ -700,7 +726,7 @@ impl Scene<'_, '_> {
     }
 
     /// The next entry of the core shows what became of a message: its sender waits if the queue is full, and a thread that waited for it
-    /// gets it at once.
+    /// gets it at once. If the queue's capacity is known, its level shows whether it was full.
     fn settle_send(&mut self) {
         if self.core().send.is_some()
             && let Some((sent, time)) = self.core().send.take()
@@ -715,8 +741,14 @@ impl Scene<'_, '_> {
     fn sent(&mut self, after: Option<Entry>) {
         let [queue, _, wait_option, enqueued] = self.entry.info;
         let [one, state, ..] = after.map_or([0; 4], |after| after.info);
+        let is_full = self.kernel.capacities.get(&queue) == Some(&enqueued);
         let level = match after.map_or(0, |after| after.id) {
             id::THREAD_SUSPEND if state == state::QUEUE && one == self.entry.thread && wait_option != 0 => return,
+            _ if is_full && wait_option == 0 => {
+                return self.operate(queue, ObjectKind::Queue, ObjectOp::SendFailed, Level::UNKNOWN);
+            }
+            // It waits, as soon as an interrupt has ended.
+            _ if is_full => return,
             id::THREAD_RESUME if state == state::QUEUE => enqueued,
             _ => enqueued.saturating_add(1),
         };

@@ -116,7 +116,7 @@ impl InputResolver {
             last_stamp: None,
             step: None,
             is_regular: true,
-            kernel: Kernel::new(setup.core, setup.facts.objects),
+            kernel: Kernel::new(setup.core, setup.facts),
         }
     }
 
