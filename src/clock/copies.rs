@@ -35,20 +35,20 @@ fn bytes_of([first, second]: Pieces<'_>, range: Range<usize>) -> Option<Cow<'_, 
     }
 }
 
-/// How many bytes from `start` on are a copy of bytes shortly before, but not before `since`; 0 if too few are.
-#[must_use]
-fn copied_bytes(pieces: Pieces<'_>, since: u64, start: u64) -> u64 {
-    let (Ok(start), Ok(since)) = (usize::try_from(start), usize::try_from(since)) else { return 0 };
+/// How many bytes from `start` on are a copy of bytes shortly before, but not before `since`, and how far before; `None` if too few are.
+fn copied_bytes(pieces: Pieces<'_>, since: u64, start: u64) -> Option<(u64, u64)> {
+    let (start, since) = (usize::try_from(start).ok()?, usize::try_from(since).ok()?);
     let end = start.saturating_add(REACH).min(pieces[0].len() + pieces[1].len());
-    let before = bytes_of(pieces, start.saturating_sub(REACH).max(since)..start);
-    let (Some(before), Some(copy)) = (before, bytes_of(pieces, start..end)) else { return 0 };
-    let Some(piece) = copy.get(..LEAST_BYTES) else { return 0 };
+    let before = bytes_of(pieces, start.saturating_sub(REACH).max(since)..start)?;
+    let copy = bytes_of(pieces, start..end)?;
+    let piece = copy.get(..LEAST_BYTES)?;
     // Forwards is faster, although the last one is wanted; so is the search for its beginning, which needs no preparation.
     let begins = memchr::memmem::find_iter(&before, piece.get(..SEARCHED_BYTES).unwrap_or(piece));
     let is_copy = |at: &usize| before.get(*at..).is_some_and(|rest| rest.starts_with(piece));
-    let Some(at) = begins.filter(is_copy).last() else { return 0 };
-    let original = before.get(at..).unwrap_or(&[]);
-    original.iter().zip(&*copy).take_while(|(one, other)| one == other).count() as u64
+    let at = begins.filter(is_copy).last()?;
+    let original = before.get(at..)?;
+    let copied = original.iter().zip(&*copy).take_while(|(one, other)| one == other).count();
+    Some((copied as u64, original.len() as u64))
 }
 
 /// Searches for copies in an input, in the order of recording.
@@ -91,9 +91,18 @@ impl Copies {
         self.copied_in([bytes, &[]], start)
     }
 
+    /// The same, if the original reaches up to the copy. After a reset a program sends the same names, but other records lie between.
+    pub fn doubled(&mut self, bytes: &[u8], start: u64) -> u64 {
+        self.search([bytes, &[]], start).filter(|(copied, distance)| copied + SOON >= *distance).map_or(0, |copy| copy.0)
+    }
+
     fn copied_in(&mut self, pieces: Pieces<'_>, start: u64) -> u64 {
+        self.search(pieces, start).map_or(0, |copy| copy.0)
+    }
+
+    fn search(&mut self, pieces: Pieces<'_>, start: u64) -> Option<(u64, u64)> {
         if self.searches >= SEARCHES + start / PIECE {
-            return 0;
+            return None;
         }
         self.searches += 1;
         copied_bytes(pieces, self.since, start)
@@ -107,7 +116,7 @@ mod tests {
     #[test]
     fn a_copy_is_found_where_it_begins() {
         let mut bytes: Vec<u8> = (0..2000u32).map(|number| (number.wrapping_mul(number) >> 3) as u8).collect();
-        let copied_bytes = |bytes: &[u8], since, start| copied_bytes([bytes, &[]], since, start);
+        let copied_bytes = |bytes: &[u8], since, start| copied_bytes([bytes, &[]], since, start).map_or(0, |copy| copy.0);
         assert_eq!(copied_bytes(&bytes, 0, 900), 0);
         let piece = bytes[500..900].to_vec();
         bytes.splice(900..900, piece);
@@ -128,10 +137,21 @@ mod tests {
         let piece = bytes[500..900].to_vec();
         bytes.splice(900..900, piece);
         let whole = copied_bytes([&bytes, &[]], 0, 900);
-        assert!(whole >= 400);
+        assert!(whole.is_some_and(|(copied, distance)| copied >= 400 && distance == 400));
         for at in [0, 499, 500, 700, 899, 900, 901, 940, 1100, 1300, bytes.len()] {
             assert_eq!(copied_bytes(bytes.split_at(at).into(), 0, 900), whole, "pieces that meet at {at}");
         }
+    }
+
+    #[test]
+    fn a_copy_right_after_its_original_differs_from_one_after_other_bytes() {
+        let mut bytes: Vec<u8> = (0..2000u32).map(|number| (number.wrapping_mul(number) >> 3) as u8).collect();
+        let piece = bytes[500..900].to_vec();
+        bytes.splice(900..900, piece.iter().copied());
+        bytes.splice(1600..1600, piece.iter().copied());
+        let mut copies = Copies::default();
+        assert!(copies.doubled(&bytes, 900) >= 400 && copies.doubled(&bytes, 930) > 300);
+        assert!(copies.copied(&bytes, 1600) >= 400 && copies.doubled(&bytes, 1600) == 0);
     }
 
     #[test]

@@ -168,13 +168,21 @@ impl Judge {
     /// The reading of the coarse clock at the stamp that [`Judge::step`] took.
     #[inline]
     pub fn note_coarse_at_step(&mut self, coarse: u64) {
-        self.last.coarse = coarse;
+        self.last.coarse = self.last.coarse.max(coarse);
     }
 
-    /// The coarse clock went on, since the last stamp, to `coarse`: if that is so far that the counter may have wrapped unseen, the
+    /// Something is missing before the next stamp: it goes the slow way.
+    pub fn note_gap(&mut self) {
+        self.limit = 0;
+    }
+
+    /// The coarse clock has ticked, and came to `coarse`: if that is so far since the last stamp that the counter may have wrapped unseen, the
     /// next stamp goes the slow way.
     #[inline]
     pub fn note_coarse(&mut self, coarse: u64) {
+        if std::mem::take(&mut self.last.coarse_is_least) {
+            self.last.coarse = coarse.saturating_sub(1);
+        }
         if let (Some(rate), Some(modulus)) = (self.coarse_rate, self.domain.modulus)
             && coarse.saturating_sub(self.last.coarse) as f64 * rate > modulus as f64 / 2.0
         {

@@ -66,6 +66,8 @@ pub struct Stamp {
     pub offset: u64,
     /// How far a coarser clock had come (ticks of the kernel, for example), unwrapped. Only differences count.
     pub coarse: u64,
+    /// Whether it may have come further: ticks of it may be missing before the stamp.
+    pub coarse_is_least: bool,
     /// The evidence for a restart between the stamp before and this one, in bits: metadata that is sent at the start,
     /// counters that begin again.
     pub restart_bits: u8,

@@ -397,14 +397,21 @@ impl Setting<'_> {
 
     /// How far the counter came according to the coarse clock, and whether both agree. `None` if it says nothing.
     fn by_coarse_clock(&self, from: &Stamp, to: &Stamp, step: u64) -> Option<(u64, bool)> {
-        let rate = self.coarse_rate?;
+        let rate = self.coarse_rate.filter(|_| !from.coarse_is_least)?;
         let expected = to.coarse.saturating_sub(from.coarse) as f64 * rate;
         // The coarse clock may have been about to tick, and its rate may be a little wrong.
         let tolerance = rate * 1.5 + expected / 256.0;
+        if to.coarse_is_least && step as f64 + tolerance >= expected {
+            return None;
+        }
         let modulus = match self.domain.modulus {
             Some(modulus) => modulus as f64,
             None => return Some((step, (step as f64 - expected).abs() <= tolerance)),
         };
+        // A tick between two stamps that follow each other is no sign of a wrap.
+        if step < self.near && (step as f64 - expected).abs() <= tolerance {
+            return Some((step, true));
+        }
         // After very long silence the number of wraps is only nearly known. It is the best there is.
         let wraps = ((expected - step as f64) / modulus).round().max(0.0);
         let ticks = step as f64 + wraps * modulus;

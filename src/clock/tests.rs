@@ -60,9 +60,8 @@ fn judge_all(domain: Domain, made: &[Made]) -> Vec<(Judged, u32)> {
     let stamp = |index: usize| Stamp {
         raw: made[index].raw,
         offset: index as u64 * 12,
-        coarse: 0,
         restart_bits: made[index].restart_bits,
-        is_marked: false,
+        ..Stamp::default()
     };
     let mut judge = Judge::new(domain);
     let mut session = 0;
@@ -247,6 +246,22 @@ fn the_coarse_clock_counts_wraps() {
         let ahead = times[index + 1..].iter().map(|&time| stamp(time)).take(LOOKAHEAD);
         let ticks = ticks.unwrap_or_else(|| judge.judge(stamp(time), ahead, &[]).ticks);
         assert_eq!(ticks, time, "{index}");
+    }
+}
+
+#[test]
+fn a_tick_that_is_longer_than_half_of_the_range_is_no_wrap() {
+    // Each tick has a stamp right before it and some after it.
+    let domain = Domain { modulus: Some(1 << 16), disorder_bits: 6, is_protected: true, ..Domain::plain() };
+    let stamps: Vec<(u64, u64)> = (1..100)
+        .flat_map(|tick| [(0, 1), (2, 0), (9, 0), (14, 0)].map(|(after, early)| (tick * 40_000 + after, tick - early)))
+        .collect();
+    let stamp = |&(time, coarse): &(u64, u64)| Stamp { raw: time % (1 << 16), coarse, ..Stamp::default() };
+    let mut judge = Judge::new(domain).with_coarse_rate(Some(40_000.0));
+    for (index, &(time, coarse)) in stamps.iter().enumerate() {
+        judge.note_coarse(coarse);
+        let ahead = stamps[index + 1..].iter().map(stamp).take(LOOKAHEAD);
+        assert_eq!(judge.judge(stamp(&stamps[index]), ahead, &[]).ticks, time, "{index}");
     }
 }
 

@@ -8,7 +8,7 @@ use traceconv::format::qs::layout::{Config, Sizes};
 use traceconv::format::qs::record::Kind;
 use traceconv::format::{FieldValue, FormatOptions, OptionValue, RecordView};
 
-use crate::captures::{self, generated, without_frames};
+use crate::captures::{self, generated, small_config, without_frames};
 use crate::common::run::{Cut, Subject};
 use crate::reader::{Arg, Slice, Trace};
 
@@ -363,4 +363,120 @@ fn ticks_measure_a_silence_of_several_wraps() {
     let (all, sessions) = times(&capture, true);
     let ticks = (all[all.len() - 1] - all[0]) as f64 / 1000.0 / UNITS as f64;
     assert!(sessions == 1 && (ticks - 100_599.0).abs() < 0.01, "{ticks} ticks");
+}
+
+/// How many frames there are for each clock tick of [`ticking`].
+const FRAMES_OF_TICK: usize = 9;
+
+/// A target whose clock ticks every 1000 units. After each tick there are some records; `is_lost` says whether the frame of this number, from
+/// the first tick on, is lost. Also the times of the others.
+fn ticking(time_width: u8, ticks: std::ops::Range<u64>, is_lost: impl Fn(usize) -> bool) -> (Vec<u8>, Vec<u64>) {
+    let config = Config::new(Sizes { time: time_width, ..Sizes::default() }, 812);
+    let (mut target, mut capture, mut all) = (captures::encoder(config), Vec::new(), Vec::new());
+    target.numbers(Kind::Empty, &[], &mut capture);
+    target.record(Kind::TargetInfo, &[Value::Bytes(&captures::info(true, config))], &mut capture);
+    let mut number = 0;
+    for tick in ticks {
+        for place in 0..FRAMES_OF_TICK as u64 {
+            let before = capture.len();
+            let time = 500 + tick * 1000 + place * 5;
+            let stamp = time % (1 << (8 * u32::from(time_width)));
+            match place {
+                0 => target.numbers(Kind::Tick, &[tick, 0], &mut capture),
+                _ => target.numbers(Kind::Dispatch, &[stamp, 5, 0x200, 0x1000], &mut capture),
+            };
+            if is_lost(number) {
+                capture.truncate(before);
+            } else if place > 0 {
+                all.push(time * 1000);
+            }
+            number += 1;
+        }
+    }
+    (capture, all)
+}
+
+#[test]
+fn stamps_are_right_although_clock_ticks_are_lost() {
+    // Between two gaps there are a few records without a tick.
+    for few in [1, 2, 5] {
+        let [first, second, end] = [31 * FRAMES_OF_TICK + 2, 34 * FRAMES_OF_TICK + 3, 37 * FRAMES_OF_TICK];
+        let (capture, expected) =
+            ticking(4, 0..64, |number| (first..end).contains(&number) && !(second..second + few).contains(&number));
+        assert_eq!(times(&capture, true), (expected, 1), "{few} records");
+    }
+    // The counter wraps, once and more often, while ticks are lost.
+    for lost in [65, 99] {
+        let gap = 101 * FRAMES_OF_TICK..(101 + lost) * FRAMES_OF_TICK + 3;
+        let (capture, expected) = ticking(2, 0..400, |number| gap.contains(&number));
+        assert_eq!(times(&capture, true), (expected, 1), "{lost} ticks");
+    }
+}
+
+#[test]
+fn a_count_of_ticks_says_nothing_of_the_time_before_the_recording() {
+    for first in [3, 40, 5000] {
+        let (capture, expected) = ticking(2, 0..first + 100, |number| number < first as usize * FRAMES_OF_TICK + 1);
+        // Without the reset.
+        let capture: Vec<u8> = capture.split_inclusive(|&byte| byte == 0x7E).skip(2).flatten().copied().collect();
+        let mut subject = Subject::new("qs");
+        subject.options.own = vec![("qs-sizes", OptionValue::Text("T2".into()))];
+        let mut seen = Vec::new();
+        subject.each_record(&capture, Cut::WHOLE, |view| seen.extend(view.nanos));
+        assert!(seen.iter().map(|time| time - seen[0]).eq(expected.iter().map(|time| time - expected[0])), "{first}: {seen:?}");
+    }
+}
+
+#[test]
+fn names_that_the_target_did_not_escape_are_used() {
+    let config = small_config();
+    let (mut target, mut capture) = (captures::encoder(config), Vec::new());
+    target.numbers(Kind::Empty, &[], &mut capture);
+    target.record(Kind::TargetInfo, &[Value::Bytes(&captures::info(true, config))], &mut capture);
+    // Its number is used.
+    target.numbers(Kind::Run, &[], &mut Vec::new());
+    let mut name = b"\x03\x3D\x00\x02up~down}\0".to_vec();
+    name.push(!name.iter().fold(0, |sum: u8, &byte| sum.wrapping_add(byte)));
+    capture.extend(name);
+    capture.push(0x7E);
+    for number in 0..9 {
+        target.numbers(Kind::Dispatch, &[number * 100, 5, 0x200, 0x1000], &mut capture);
+        target.numbers(Kind::InternTran, &[number * 100 + 10, 5, 0x200, 0x1000], &mut capture);
+    }
+    let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
+    assert!(!conversion.summary.ledger.has_losses(), "{:?}", conversion.summary.ledger);
+    let steps: Vec<String> = slices(&conversion.read(), "/steps").into_iter().map(|(path, _)| path).collect();
+    assert!(steps.len() == 9 && steps.iter().all(|path| path.contains("up~down}")), "{steps:?}");
+    let objects: Vec<String> = records(&capture).iter().map(|seen| seen.get("obj").to_owned()).collect();
+    assert_eq!(objects.iter().filter(|object| *object == "up~down}").count(), 18, "{objects:?}");
+}
+
+#[test]
+fn a_piece_with_names_that_is_there_twice_is_a_copy() {
+    let whole = generated(20_000, 28, Damage::None);
+    // All of it is in the start-up, which sends names.
+    for (start, len) in [(60, 200), (100, 400), (300, 130)] {
+        let mut capture = whole.clone();
+        capture.splice(start + len..start + len, whole[start..start + len].iter().copied());
+        let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
+        let lost: u64 = conversion.summary.ledger.entries().iter().map(|entry| entry.at_least_lost).sum();
+        assert_eq!(
+            (lost, conversion.summary.facts.sessions),
+            (0, 1),
+            "{len} bytes from {start}: {:?}",
+            conversion.summary.ledger
+        );
+    }
+}
+
+#[test]
+fn the_number_of_a_frame_that_damage_makes_up_says_nothing() {
+    let whole = generated(20_000, 29, Damage::None);
+    let frames: Vec<&[u8]> = whole.split_inclusive(|&byte| byte == 0x7E).collect();
+    // The end of a frame, with a checksum that fits by chance: no record has this length.
+    let made_up = [0x00, 0x11, 0x22, 0xCC, 0x7E];
+    let capture = [&frames[..200].concat()[..], &made_up, &frames[210..].concat()].concat();
+    let ledger = Subject::new("qs").convert(&capture, Cut::WHOLE).summary.ledger;
+    let lost: u64 = ledger.entries().iter().map(|entry| entry.at_least_lost).sum();
+    assert!(lost == 10 && ledger.entries().iter().any(|entry| entry.kind.code == "wrong_length"), "{ledger:?}");
 }

@@ -105,6 +105,11 @@ impl Clock {
         self.judge.note_damage();
     }
 
+    /// Frames are missing: clock ticks may be, too.
+    pub fn note_gap(&mut self) {
+        self.judge.note_gap();
+    }
+
     /// The target's clock has ticked: its count, of `width` bytes. `count` is the last one, and is moved on.
     #[inline]
     pub fn tick(count: &mut Option<u64>, coarse: &mut u64, now: u64, width: u8) {

@@ -275,8 +275,7 @@ impl InputResolver {
             }
             if !wire.is_next(stored.seq) {
                 let (offset, ledger) = (records.base + u64::from(stored.offset), &mut *resolver.out.ledger);
-                // Names are the same after a reset.
-                if !is_name(stored.kind) && wire.is_repeated(stored.seq, offset, later.bytes, ledger) {
+                if wire.is_repeated(stored.seq, is_name(stored.kind), offset, later.bytes, ledger) {
                     continue;
                 }
                 let following = wire.following(records, end - left, end, later);
@@ -302,6 +301,10 @@ impl InputResolver {
                 }
             } else {
                 wire.take_untimed(records, stored);
+                if learns && is_name(stored.kind) {
+                    wire.learn(records, stored);
+                    return end - left + 1;
+                }
                 if wire.gap.is_some() || !wire.clock.has_begun() {
                     // When it was is known with the next time stamp only, and what it belongs to is not known at all.
                     continue;
@@ -312,10 +315,6 @@ impl InputResolver {
             }
             // `None`: a limit of entities is reached; the record is not drawn.
             let _ = resolver.record(records, stored);
-            if learns && is_name(stored.kind) {
-                wire.learn(records, stored);
-                return end - left + 1;
-            }
         }
         end
     }
@@ -371,6 +370,9 @@ fn dump_part(wire: &mut WireState, records: &Records, ledger: &mut Ledger, out: 
             wire.check_sequence(stored.seq, Some(stored.kind), offset, &Following::default(), ledger);
         }
         wire.gap = None;
+        if !records.repairs.is_empty() && is_name(stored.kind) {
+            wire.learn(records, stored);
+        }
         let session = Arc::clone(wire.present());
         let fields = ViewFields::of(records, stored, &session.layout, &session.names);
         let ticks = stored.is_timed.then_some(u64::from(stored.time));

@@ -13,8 +13,8 @@ use super::super::record::{Field, Kind};
 use super::super::sessions::{Session, Sessions};
 use super::clock::{Clock, Verdict};
 
-/// The evidence for a reset whose target information was lost, in bits: a break of the sequence numbers; names, or the end of the start-up
-/// (QF_RUN), which targets send after a reset; a count of clock ticks that begins again.
+/// The evidence for a reset whose target information was lost, in bits: a break of the sequence numbers, unless the count of clock ticks goes
+/// on; names, or the end of the start-up (QF_RUN), which targets send after a reset; a count of clock ticks that begins again.
 const SEQUENCE_BITS: u8 = 56;
 const START_UP_BITS: u8 = 24;
 const TICKS_BITS: u8 = 24;
@@ -25,9 +25,15 @@ struct ResetEvidence {
     sequence_breaks: bool,
     starts_up: bool,
     ticks_go_back: bool,
+    ticks_go_on: bool,
 }
 
 impl ResetEvidence {
+    /// The sequence numbers break here.
+    fn note_break(&mut self) {
+        (self.sequence_breaks, self.ticks_go_on) = (true, false);
+    }
+
     #[inline]
     fn note_kind(&mut self, kind: Kind) {
         self.starts_up |= super::is_name(kind) || kind == Kind::Run;
@@ -37,12 +43,17 @@ impl ResetEvidence {
     fn note_tick(&mut self, last: Option<u64>, now: u64, width: u8) {
         let mask = u64::MAX >> (64 - 8 * u32::from(width.clamp(1, 8)));
         // A count of one byte wraps too soon.
-        self.ticks_go_back |= width > 1 && last.is_some_and(|last| (1..=mask / 2).contains(&(last.wrapping_sub(now) & mask)));
+        let Some(last) = last.filter(|_| width > 1) else { return };
+        let is_back = (1..=mask / 2).contains(&(last.wrapping_sub(now) & mask));
+        self.ticks_go_back |= is_back;
+        self.ticks_go_on |= !is_back;
     }
 
     fn bits(self) -> u8 {
         let bits = |is_so: bool, bits: u8| if is_so { bits } else { 0 };
-        bits(self.sequence_breaks, SEQUENCE_BITS) + bits(self.starts_up, START_UP_BITS) + bits(self.ticks_go_back, TICKS_BITS)
+        bits(self.sequence_breaks && !self.ticks_go_on, SEQUENCE_BITS)
+            + bits(self.starts_up, START_UP_BITS)
+            + bits(self.ticks_go_back, TICKS_BITS)
     }
 }
 
@@ -70,6 +81,8 @@ pub struct WireState {
     /// Its clock, and the last count of the target's clock tick.
     pub clock: Clock,
     tick_count: Option<u64>,
+    /// Whether ticks may be missing since that count.
+    lacks_ticks: bool,
     evidence: ResetEvidence,
     /// The sequence number that the next frame should have.
     expected: Option<u8>,
@@ -96,6 +109,7 @@ impl WireState {
             session: 0,
             clock,
             tick_count: None,
+            lacks_ticks: true,
             evidence: ResetEvidence::default(),
             expected: None,
             excess: Excess::default(),
@@ -145,7 +159,7 @@ impl WireState {
         self.excess = Excess::default();
         self.gap = None;
         self.sessions_begun += 1;
-        self.tick_count = None;
+        (self.tick_count, self.lacks_ticks) = (None, true);
         self.evidence = ResetEvidence::default();
         self.copies.begin_session(offset);
         let session = Arc::clone(self.present());
@@ -164,9 +178,10 @@ impl WireState {
         true
     }
 
-    /// Whether a frame that is not the next one belongs to a copy of bytes before it. Such are left out, and nothing is missing there.
+    /// Whether a frame that is not the next one belongs to a copy of bytes before it. Such are left out, and nothing is missing there. A name
+    /// may also be sent again after a reset.
     #[cold]
-    pub fn is_repeated(&mut self, seq: u8, offset: u64, bytes: &[u8], ledger: &mut Ledger) -> bool {
+    pub fn is_repeated(&mut self, seq: u8, is_name: bool, offset: u64, bytes: &[u8], ledger: &mut Ledger) -> bool {
         let Some(expected) = self.expected.filter(|&expected| expected != seq) else { return false };
         if offset < self.repeated_until {
             return true;
@@ -175,7 +190,7 @@ impl WireState {
         if seq.wrapping_sub(expected) < 128 {
             return false;
         }
-        let copied = self.copies.copied(bytes, offset);
+        let copied = if is_name { self.copies.doubled(bytes, offset) } else { self.copies.copied(bytes, offset) };
         if copied == 0 {
             return false;
         }
@@ -198,7 +213,11 @@ impl WireState {
         let place = self.frames.0 + following.number;
         let jumps = following.jumps.iter().copied();
         let jump = seq.wrapping_sub(expected);
-        self.evidence.sequence_breaks |= jump != 0;
+        if jump != 0 {
+            self.evidence.note_break();
+            self.lacks_ticks = true;
+            self.clock.note_gap();
+        }
         let weighed = self.excess.weigh(jump, place, jumps, following.goes_back, false);
         self.excess.pass(weighed, place);
         let mut missing = u64::from(weighed.missing);
@@ -270,15 +289,17 @@ impl WireState {
         let offset = records.base + u64::from(damage.offset);
         let bytes = u64::from(damage.len);
         if let Some(seq) = damage.seq {
-            if !self.is_next(seq) {
-                let following = Following { number: u64::from(damage.index), ..Following::default() };
-                self.check_sequence(seq, None, offset, &following, ledger);
+            // A checksum of one byte fits some damaged bytes, too. If the number does not fit, the next record shows the loss.
+            let is_sure = self.expected.is_none() || self.is_next(seq);
+            if self.expected.is_none() {
+                self.check_sequence(seq, None, offset, &Following::default(), ledger);
             }
             let kind = damage.reason.loss_kind();
-            ledger.bad_frame(kind, offset, bytes, 1);
+            let at_least_lost = u64::from(is_sure);
+            ledger.bad_frame(kind, offset, bytes, at_least_lost);
             // A record of a newer target: no known record is missing.
             if damage.reason != Bad::UnknownRecord {
-                self.add_gap(LossNote { kind, offset, bytes, at_least_lost: 1 });
+                self.add_gap(LossNote { kind, offset, bytes, at_least_lost });
             }
             return;
         }
@@ -358,46 +379,25 @@ impl WireState {
             let (_, next) = ahead.find(is_timed)?;
             self.clock.step(stored.time, next.time)
         });
-        let stamp_of = |base: u64, stored: &Stored, coarse: u64, evidence: ResetEvidence| Stamp {
-            raw: u64::from(stored.time),
-            offset: base + u64::from(stored.offset),
-            coarse,
-            restart_bits: evidence.bits(),
-            ..Stamp::default()
-        };
-        let layout = Arc::clone(self.present());
-        let width = layout.layout.config.sizes.time_event;
+        let session = Arc::clone(self.present());
+        let width = session.layout.config.sizes.time_event;
         let mut evidence = evidence;
         if evidence.sequence_breaks {
             // The records after it may be evidence for a reset here, too.
             for (records, stored) in frames_ahead(self.session, records, number, end, later).take(LOOKAHEAD) {
                 evidence.note_kind(stored.kind);
-                if let Some(now) = tick_of(records, stored, &layout) {
+                if let Some(now) = tick_of(records, stored, &session) {
                     evidence.note_tick(self.tick_count, now, width);
                     break;
                 }
             }
         }
-        let ahead = frames_ahead(self.session, records, number, end, later).scan(
-            (self.tick_count, self.clock.coarse, stored.seq, ResetEvidence::default()),
-            |(count, coarse, seq, evidence), (records, stored)| {
-                evidence.sequence_breaks |= stored.seq != seq.wrapping_add(1);
-                *seq = stored.seq;
-                evidence.note_kind(stored.kind);
-                if let Some(now) = tick_of(records, stored, &layout) {
-                    evidence.note_tick(*count, now, width);
-                    Clock::tick(count, coarse, now, width);
-                }
-                Some(stored.is_timed.then(|| stamp_of(records.base, stored, *coarse, std::mem::take(evidence))))
-            },
-        );
-        let ahead = ahead.flatten().take(LOOKAHEAD);
         let verdict = match taken {
             Some(verdict) => verdict,
             None => {
-                let stamp = stamp_of(records.base, stored, self.clock.coarse, evidence);
-                let ahead: Vec<Stamp> = ahead.collect();
-                self.clock.judge(stamp, ahead.iter().copied(), later.bytes)
+                let stamps = self.stamps(records, number, end, later, evidence);
+                let Some((stamp, ahead)) = stamps.split_first() else { return false };
+                self.clock.judge(*stamp, ahead.iter().copied(), later.bytes)
             }
         };
         if let Some(readings) = self.clock.take_doubt() {
@@ -419,6 +419,48 @@ impl WireState {
         true
     }
 
+    /// The stamp of a record, and those of the records that follow it.
+    fn stamps(&self, records: &Records, number: usize, end: usize, later: &Later<'_>, mut evidence: ResetEvidence) -> Vec<Stamp> {
+        let session = self.present();
+        let width = session.layout.config.sizes.time_event;
+        let mut stamps: Vec<Stamp> = Vec::new();
+        let (mut count, mut coarse, mut seq) = (self.tick_count, self.clock.coarse, None);
+        // From where on clock ticks may be missing. The next one says how many were.
+        let mut lacks_from = self.lacks_ticks.then_some(0);
+        let own = records.frames.get(number).map(|stored| (records, stored));
+        for (records, stored) in own.into_iter().chain(frames_ahead(self.session, records, number, end, later)) {
+            if seq.replace(stored.seq).is_some_and(|seq| stored.seq != seq.wrapping_add(1)) {
+                evidence.note_break();
+                let unknown = lacks_from.replace(stamps.len()).and_then(|from| stamps.get_mut(from..));
+                unknown.into_iter().flatten().for_each(|stamp| stamp.coarse_is_least = true);
+            }
+            if !stamps.is_empty() {
+                evidence.note_kind(stored.kind);
+            }
+            if let Some(now) = tick_of(records, stored, session) {
+                evidence.note_tick(count, now, width);
+                Clock::tick(&mut count, &mut coarse, now, width);
+                let before = lacks_from.take().and_then(|from| stamps.get_mut(from..));
+                before.into_iter().flatten().for_each(|stamp| stamp.coarse = coarse.saturating_sub(1));
+            }
+            if stored.is_timed {
+                stamps.push(Stamp {
+                    raw: u64::from(stored.time),
+                    offset: records.base + u64::from(stored.offset),
+                    coarse,
+                    restart_bits: std::mem::take(&mut evidence).bits(),
+                    ..Stamp::default()
+                });
+            }
+            if stamps.len() > LOOKAHEAD {
+                break;
+            }
+        }
+        let unknown = lacks_from.and_then(|from| stamps.get_mut(from..));
+        unknown.into_iter().flatten().for_each(|stamp| stamp.coarse_is_least = true);
+        stamps
+    }
+
     /// A record without a time stamp: the target's clock may have ticked, or the target starts up.
     #[inline]
     pub fn take_untimed(&mut self, records: &Records, stored: &Stored) {
@@ -431,6 +473,7 @@ impl WireState {
         if let Some(now) = tick_of(records, stored, &session) {
             self.evidence.note_tick(self.tick_count, now, width);
             Clock::tick(&mut self.tick_count, &mut self.clock.coarse, now, width);
+            self.lacks_ticks = false;
             self.clock.note_tick();
         }
     }
@@ -499,4 +542,26 @@ fn tick_of(records: &Records, stored: &Stored, session: &Session) -> Option<u64>
     let fields = session.layout.fields(stored.kind, records.data_of(stored));
     let is_other = fields.has(Field::Rate) && fields.uint(Field::Rate) != 0;
     (!is_other).then(|| fields.uint(Field::Count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_of_ticks_that_goes_on_after_a_break_contradicts_a_reset() {
+        let evidence = |ticks: [Option<u64>; 2], width: u8| {
+            let mut evidence = ResetEvidence::default();
+            let [before, after] = ticks;
+            before.into_iter().for_each(|now| evidence.note_tick(Some(9), now, width));
+            evidence.note_break();
+            after.into_iter().for_each(|now| evidence.note_tick(Some(9), now, width));
+            evidence.bits()
+        };
+        assert_eq!(evidence([None, Some(17)], 4), 0);
+        assert_eq!(evidence([None, Some(1)], 4), SEQUENCE_BITS + TICKS_BITS);
+        // Before the break it says nothing, nor does a count that wraps soon.
+        assert_eq!(evidence([Some(10), None], 4), SEQUENCE_BITS);
+        assert_eq!(evidence([None, Some(17)], 1), SEQUENCE_BITS);
+    }
 }

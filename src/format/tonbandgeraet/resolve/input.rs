@@ -228,7 +228,7 @@ impl InputState {
     /// Judges a time of the present core. `is_sign`: something speaks for a restart.
     pub fn judge(&mut self, at: RecordPlace<'_>, ticks: u64, is_sign: bool) -> Judged {
         let restart_bits = if is_sign { RESTART_SIGN_BITS } else { 0 };
-        let stamp = Stamp { raw: ticks, offset: at.offset(), coarse: 0, restart_bits, is_marked: self.is_marked(at) };
+        let stamp = Stamp { raw: ticks, offset: at.offset(), restart_bits, is_marked: self.is_marked(at), ..Stamp::default() };
         let index = self.core.index().min(self.states.len() - 1);
         // Deltas only go forwards: a time that is ahead of those that follow was not corrected by a sync.
         if self.restorer.is_some() && self.states[index].clock.reached().is_none_or(|reached| reached <= ticks) {
