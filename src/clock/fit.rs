@@ -101,7 +101,21 @@ pub struct Modulus {
 /// The least number of wraps: fewer could be restarts.
 const WRAPS: u64 = 3;
 
-/// Finds the modulus that most falls are wraps of.
+impl Modulus {
+    /// Whether the falls are certainly wraps.
+    #[must_use]
+    pub fn is_proved(&self) -> bool {
+        self.support >= WRAPS && self.is_usual()
+    }
+
+    /// Whether hardly any falls contradict it.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        self.contradictions * 4 <= self.support
+    }
+}
+
+/// Finds the modulus that most falls are wraps of. `None` if there is no fall, or if they are wraps of all 16 bits.
 #[must_use]
 pub fn modulus(falls: &[(u16, u16)]) -> Option<Modulus> {
     let mut tops: Vec<u16> = falls.iter().map(|fall| fall.0).collect();
@@ -116,7 +130,7 @@ pub fn modulus(falls: &[(u16, u16)]) -> Option<Modulus> {
     };
     let best =
         tops.iter().rev().take(64).map(|&top| judged(u32::from(top) + 1)).max_by_key(|found| (found.support, found.values))?;
-    (best.support >= WRAPS && best.contradictions * 4 <= best.support && best.values < 65_000).then_some(best)
+    (best.values < 65_000).then_some(best)
 }
 
 /// How fast a counter runs against a coarser clock.
@@ -309,7 +323,11 @@ mod tests {
         let damaged = [(998, 1), (999, 0), (8700, 510), (997, 3), (999, 0), (999, 2)];
         assert_eq!(modulus(&damaged).map(|found| found.values), Some(1000));
         // Resets.
-        assert_eq!(modulus(&[(300, 0), (5000, 0), (900, 1)]), None);
+        assert_eq!(
+            modulus(&[(300, 0), (5000, 0), (900, 1)]).map(|found| (found.is_proved(), found.is_usual())),
+            Some((false, false))
+        );
+        assert_eq!(modulus(&wraps[..2]).map(|found| (found.is_proved(), found.is_usual())), Some((false, true)));
         assert_eq!(modulus(&[(65_535, 0); 9]), None);
     }
 

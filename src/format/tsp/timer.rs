@@ -218,7 +218,8 @@ impl TimerCounts {
 
     fn infer_from_all(&self, options: &TimerOptions) -> Timer {
         let is_down = options.is_down.unwrap_or(self.downs > self.ups);
-        let modulus = fit::modulus(&self.falls);
+        let falls = fit::modulus(&self.falls);
+        let modulus = falls.filter(fit::Modulus::is_proved);
         let damage = self.damage - modulus.map_or(0, |modulus| modulus.support).min(self.damage);
         let top = fit::top(&self.values, damage).unwrap_or(fit::Top { value: 0, support: 0, beyond: 0 });
         let (period, period_source) = match options.timer_max {
@@ -239,7 +240,7 @@ impl TimerCounts {
             tick_modulus: options
                 .tick_modulus
                 .map_or(modulus.map_or(1 << 16, |found| found.values), |given| given.clamp(2, 1 << 16)),
-            modulus,
+            falls,
             tick_hz: options.tick_hz.unwrap_or(1000.0),
             timer_hz: options.timer_hz,
             ticks: self.ticks,
@@ -419,8 +420,8 @@ pub struct Timer {
     pub beyond: u64,
     /// How often the tick count had a value that its modulus does not allow, at least; 0 if they may be damaged.
     pub beyond_modulus: u64,
-    /// The evidence for the modulus of the tick count, if it was found from the capture.
-    pub modulus: Option<fit::Modulus>,
+    /// The falls of the tick count that are not wraps of 16 bits, if there are some. They prove a modulus, or may be restarts.
+    pub falls: Option<fit::Modulus>,
 }
 
 /// The counts since the tick by the timer's value, prepared for many values. By default, 0 for each.

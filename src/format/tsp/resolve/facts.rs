@@ -173,8 +173,7 @@ fn contradicted(setup: &Setup, timer: &Timer) -> Vec<Finding> {
             ),
         );
     }
-    let is_other = |found: &Modulus| found.values != timer.tick_modulus && found.contradictions * 4 <= found.support;
-    let falls = timer.modulus.filter(is_other);
+    let falls = timer.falls.filter(|found| found.is_proved() && found.values != timer.tick_modulus);
     if let Some(given) = options.tick_modulus {
         if timer.beyond_modulus > 0 {
             add(Matter::Modulus, format!("--tick-mod is {given}, but the tick count is larger {} times", timer.beyond_modulus));
@@ -189,18 +188,25 @@ fn contradicted(setup: &Setup, timer: &Timer) -> Vec<Finding> {
 /// How sure the range of the tick count is.
 fn modulus(timer: &Timer, is_given: bool) -> Finding {
     let new = |certainty, because: String| Finding::new(Matter::Modulus, certainty, because);
-    let Some(found) = timer.modulus.filter(|_| !is_given) else {
-        return match is_given {
-            true => new(Certainty::Known, "--tick-mod".to_owned()),
-            false => new(Certainty::Inferred, "nothing contradicts the 16 bits of the tick count".to_owned()),
-        };
+    if is_given {
+        return new(Certainty::Known, "--tick-mod".to_owned());
+    }
+    let Some(Modulus { values, support, contradictions }) = timer.falls else {
+        return new(Certainty::Inferred, "nothing contradicts the 16 bits of the tick count".to_owned());
     };
-    let (all, certainty) = match found.contradictions * 4 > found.support {
-        true => ("only ", Certainty::Ambiguous),
-        false => ("", Certainty::Inferred),
-    };
-    let falls = found.support + found.contradictions;
-    new(certainty, format!("{all}{} of {falls} falls of the tick count are wraps from {}", found.support, timer.tick_modulus))
+    let falls = support + contradictions;
+    match timer.falls {
+        Some(found) if found.is_proved() => {
+            new(Certainty::Inferred, format!("{support} of {falls} falls of the tick count are wraps from {values}"))
+        }
+        Some(found) if found.is_usual() && support > 1 => new(
+            Certainty::Ambiguous,
+            format!(
+                "{support} of {falls} falls of the tick count come from about {values}: restarts, or wraps if you give --tick-mod"
+            ),
+        ),
+        _ => new(Certainty::Inferred, format!("16 bits: its falls ({falls}) are taken for restarts or damage, not for wraps")),
+    }
 }
 
 fn detail(name: &'static str, value: String, source: &str) -> Detail {
@@ -251,7 +257,7 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
         facts.details.push(detail("timer rate", format!("{hz} Hz"), "given by an option"));
     }
     if timer.tick_modulus != 1 << 16 {
-        let source = match timer.modulus.filter(|_| options.tick_modulus.is_none()) {
+        let source = match timer.falls.filter(|_| options.tick_modulus.is_none()) {
             Some(modulus) => {
                 format!("inferred: {} of its {} falls agree", modulus.support, modulus.support + modulus.contradictions)
             }
@@ -271,5 +277,33 @@ fn length_details(setup: &Setup, facts: &mut Facts) {
         let name = name_of(id).map_or(String::new(), |name| format!(" ({name})"));
         let source = if setup.lengths.is_given(id) { "given by an option" } else { "inferred" };
         facts.details.push(detail("packet length", format!("id {id}{name}: {len} bytes of data"), source));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::record::{Packet, id};
+    use super::super::super::timer::{TimerCounts, TimerOptions};
+    use super::*;
+
+    #[test]
+    fn falls_of_the_tick_count_that_prove_no_modulus_are_said() {
+        let of = |tops: &[u16]| {
+            let mut counts = TimerCounts::default();
+            for tick in tops.iter().flat_map(|&top| (0..top).step_by(7)).chain([0]) {
+                counts.add(&Packet { id: id::CUSTOM_MARKER_1, tick, ..Packet::default() });
+            }
+            let finding = modulus(&counts.infer(&TimerOptions::default()), false);
+            (finding.certainty, finding.because)
+        };
+        let has = |tops: &[u16], certainty, because: &str| {
+            let found = of(tops);
+            assert!(found.0 == certainty && found.1.contains(because), "{tops:?}: {found:?}");
+        };
+        has(&[u16::MAX; 4], Certainty::Inferred, "nothing contradicts the 16 bits");
+        has(&[300], Certainty::Inferred, "its falls (1) are taken for restarts or damage");
+        has(&[300, 5000, 1000], Certainty::Inferred, "its falls (3) are taken");
+        has(&[1000; 2], Certainty::Ambiguous, "2 of 2 falls of the tick count come from about 9");
+        has(&[1000; 4], Certainty::Inferred, "4 of 4 falls of the tick count are wraps from 9");
     }
 }
