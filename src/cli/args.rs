@@ -256,7 +256,7 @@ pub(super) struct ReadArgs {
     #[arg(short, long, global = true)]
     pub(super) quiet: bool,
 
-    /// Also print repairs, how many bytes were decoded and skipped, and the most important statistics
+    /// Also print repairs, the account of bytes, and the most important statistics
     #[arg(short, long, conflicts_with = "quiet", global = true)]
     pub(super) verbose: bool,
 }

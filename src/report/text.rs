@@ -60,8 +60,7 @@ pub fn without_events(report: &InputReport, input: &Input, detected: &Detected) 
     let advice = match recognised_otherwise(input, detected) {
         Some(title) => format!("Without --format it is read as {title}"),
         None => {
-            // Hints of another format are of no use.
-            let hints = hints.iter().filter(|_| !detected.is_doubtful).map(|hint| format!(". {}", hint.trim_end_matches('.')));
+            let hints = hints.iter().map(|hint| format!(". {}", hint.trim_end_matches('.')));
             format!("Check the format (--format) and that the recording is complete{}", hints.collect::<String>())
         }
     };

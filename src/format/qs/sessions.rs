@@ -57,7 +57,7 @@ impl Source {
         }
     }
 
-    /// What there is for a fact, for people.
+    /// The evidence for a fact, for people.
     #[must_use]
     pub fn evidence(self) -> &'static str {
         if self == Source::Default { "no record says it" } else { self.text() }

@@ -376,7 +376,7 @@ const SHORT_PAYLOADS: [u64; 9] = {
 
 /// What the first byte of a packet says of its payload: how many numbers it has, …
 const LENGTH: u8 = 0xFE;
-/// … that its length follows, or that the packet is none that [`short`] reads.
+/// … that its length follows, or that [`short`] does not read the packet.
 const OTHER: u8 = 0xFF;
 
 /// The same of each byte, if the lowest bits of this mask are the id.
