@@ -117,7 +117,9 @@ impl Figures {
     fn saved(py: Python<'_>, path: PathBuf) -> Result<Option<Figures>, Problem> {
         let problem = |error: String| Problem(Kind::Budget, format!("{} {error}", path.display()));
         py.detach(|| {
-            let Some(input) = traceconv::input::Input::open_if(&path, &ReadOptions::new(), saved::is_saved) else { return Ok(None) };
+            let Some(input) = traceconv::input::Input::open_if(&path, &ReadOptions::new(), saved::is_saved) else {
+                return Ok(None);
+            };
             let input = input.map_err(|error| problem(error.to_string()))?;
             let read = saved::read(input.bytes()).map_err(|error| problem(error.to_string()))?;
             Ok(Some(Figures(read.figures)))

@@ -15,7 +15,9 @@ use traceconv::metrics::{Figure, Losses, figures};
 use traceconv::model::{Rate, RecorderNotes};
 use traceconv::pipeline::{self, ConvertError, EventDetail, Gathered, InputSummary, Options, Progress, Source, TimeBound};
 use traceconv::report::stats::Recording;
-use traceconv::report::{InputReport, InputStatus, Report, TraceReport, name_in_sentence, stored, viewer, warning_of_format, without_events};
+use traceconv::report::{
+    InputReport, InputStatus, Report, TraceReport, name_in_sentence, stored, viewer, warning_of_format, without_events,
+};
 
 /// Which exception a problem becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
