@@ -149,7 +149,7 @@ fn has_wide_numbers(input: &[u8]) -> bool {
             continue;
         };
         let end = at + usize::from(packet.bytes);
-        if read(Reading::Plain, input, at).is_none() {
+        if read_any(Reading::Plain, input, at).is_none() {
             wide.extend((at..end).find(|&at| begins_run(at)).and_then(|run| number(input.get(run..end)?)));
         }
         at = end;
@@ -455,14 +455,14 @@ fn short(reading: Reading, window: &[u8; SHORT_WINDOW]) -> Option<Packet> {
 
 /// The packet at `at`; `None` if there is no valid one.
 #[inline(always)]
-#[must_use]
-pub fn read(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
+fn read(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
     let window = input.get(at..).and_then(<[u8]>::first_chunk);
     window.and_then(|window| short(reading, window)).or_else(|| read_any(reading, input, at))
 }
 
-/// The same for any packet.
-fn read_any(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
+/// The same for any packet, in less code and more time.
+#[must_use]
+pub fn read_any(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
     let bytes = input.get(at..at.saturating_add(MAX_PACKET_BYTES).min(input.len()))?;
     let pseudo = |id, len: usize| Packet { id, core: 0, payload_at: 0, payload_bytes: 0, bytes: len as u16, delta: 0 };
     let first = *bytes.first()?;
@@ -567,8 +567,8 @@ fn start_in(reading: Reading, bytes: &[u8], len: usize) -> bool {
 
 /// Whether a start packet and the configuration are at `at`. Neither can hold ten zeros itself.
 fn is_start(reading: Reading, bytes: &[u8], at: usize) -> bool {
-    let start = read(reading, bytes, at).filter(|packet| packet.id == id::TRACE_START);
-    let init = start.and_then(|start| read(reading, bytes, at + usize::from(start.bytes)));
+    let start = read_any(reading, bytes, at).filter(|packet| packet.id == id::TRACE_START);
+    let init = start.and_then(|start| read_any(reading, bytes, at + usize::from(start.bytes)));
     init.is_some_and(|packet| packet.id == id::INIT)
 }
 
@@ -659,7 +659,7 @@ impl Framing {
     #[must_use]
     pub fn is_before_damage(&self, input: &[u8], mut at: usize) -> bool {
         for _ in 0..CONFIRMED_BY {
-            match self.read(input, at) {
+            match read_any(self.reading, input, at) {
                 _ if at >= input.len() => return false,
                 Some(Packet { id: id::SYNC | id::HEADER | id::HELLO, .. }) => return false,
                 Some(packet) => at += usize::from(packet.bytes),

@@ -7,7 +7,7 @@
 use crate::format::Probe;
 
 use super::decode::each_packet;
-use super::packet::{Reading, read, starts};
+use super::packet::{Reading, read_any, starts};
 use super::record::id;
 
 /// The number of bytes of an input that are inspected.
@@ -24,7 +24,7 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let is_whole = whole && sample.len() <= SAMPLE_BYTES;
     let sample = sample.get(..SAMPLE_BYTES).unwrap_or(sample);
     let reading = Reading::of(sample);
-    let has_header = read(reading, sample, 0).is_some_and(|packet| packet.id == id::HEADER);
+    let has_header = read_any(reading, sample, 0).is_some_and(|packet| packet.id == id::HEADER);
     let is_started = has_header || starts(sample).next().is_some();
     // Of most other formats, the first eighth or quarter shows that too much is no packet.
     let shows_too_much = |share| {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::InputOptions;
 use super::decode::{Decoder, each_packet};
 use super::functions::ModuleEvents;
-use super::packet::{Framing, Packet, Reading, read};
+use super::packet::{Framing, Packet, Reading, read_any};
 use super::record::{Fields, extended, id};
 use super::resolve::Resolver;
 use crate::format::{Part, Recording, Stages};
@@ -348,7 +348,7 @@ impl ScanFacts {
             }
             id::ISR_ENTER => self.note(Kind::Interrupts(packet.core), fields.number()),
             id::TRACE_START if self.starts.len() < STARTS_LIMIT => {
-                let next = read(reading, input, at + usize::from(packet.bytes)).filter(|next| next.id == id::INIT);
+                let next = read_any(reading, input, at + usize::from(packet.bytes)).filter(|next| next.id == id::INIT);
                 let init = next.map(|next| Init::read(reading, &mut next.fields(input, at + usize::from(packet.bytes))));
                 let is_after_stop = std::mem::take(&mut self.is_stopped);
                 let what = Start { stamp: packet.delta, is_after_stop, init };

@@ -5,7 +5,7 @@
 //! still says that a packet was dropped if the next packet follows as it does after an overflow, and later ones are compared with the last one
 //! that was believed.
 
-use super::super::packet::{CONFIRMED_BY, Framing, Packet, Reading, read};
+use super::super::packet::{CONFIRMED_BY, Framing, Packet, Reading, read_any};
 use super::super::scan::Init;
 use super::InputResolver;
 
@@ -136,7 +136,7 @@ fn fastest(init: Init, ticks: u64) -> u64 {
 fn follows_at_once(reading: Reading, init: Init, bytes: &[u8], mut at: usize) -> bool {
     // There may be the header of a block between.
     for _ in 0..2 {
-        let Some(packet) = read(reading, bytes, at) else { return false };
+        let Some(packet) = read_any(reading, bytes, at) else { return false };
         if packet.has_time() {
             return cycles(init, packet.delta.saturating_sub(1)) <= FOLLOWS_CYCLES;
         }
