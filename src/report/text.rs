@@ -35,16 +35,12 @@ fn recognised_otherwise(input: &Input, detected: &Detected) -> Option<&'static s
 /// A warning if a format was named that does not recognise the bytes.
 #[must_use]
 pub fn warning_of_format(report: &InputReport, input: &Input, detected: &Detected) -> Option<String> {
-    let percent = 100 * report.decoded_bytes / report.input_bytes.max(1);
-    let otherwise = recognised_otherwise(input, detected);
-    let otherwise = otherwise.map_or_else(String::new, |title| format!("; without --format it is read as {title}"));
-    let warning = || {
-        format!(
-            "the bytes do not look like {}, which --format names: {percent} % of them fit{otherwise}",
-            detected.format.title()
-        )
-    };
-    detected.is_doubtful.then(warning)
+    detected.is_doubtful.then(|| {
+        let (title, percent) = (detected.format.title(), 100 * report.decoded_bytes / report.input_bytes.max(1));
+        let otherwise = recognised_otherwise(input, detected);
+        let otherwise = otherwise.map_or_else(String::new, |title| format!("; without --format it is read as {title}"));
+        format!("the bytes do not look like {title}, which --format names: {percent} % of them fit{otherwise}")
+    })
 }
 
 /// Why nothing is known of an input that was read: it gives not one event.
