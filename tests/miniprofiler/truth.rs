@@ -116,6 +116,35 @@ fn text_answers_and_counters_that_begin_again_show_a_restart() {
     }
 }
 
+/// The counters of a piece that came twice, or too late, do not begin again.
+#[test]
+fn statuses_out_of_order_count_no_loss_again() {
+    let calls = |first: u32| {
+        let calls: Vec<_> = (0..4).map(|number| (0x0800_0100, (first * 4 + number) * 1_000 + number % 7, 100, 0)).collect();
+        crate::run::capture(&calls, 20)
+    };
+    let piece = |number: u32| {
+        let mut bytes = Vec::new();
+        let (buffer_overflows, records_captured) = (number * 10, number * 4);
+        encode::status(
+            Reading::HOST,
+            &Status { is_profiling: 1, buffer_overflows, records_captured, usage_percent: 9 },
+            &mut bytes,
+        );
+        [bytes, calls(number)].concat()
+    };
+    let lost = |numbers: &[u32]| {
+        let capture: Vec<u8> = numbers.iter().flat_map(|&number| piece(number)).collect();
+        let summary = subject().convert(&capture, Cut { window_bytes: 300, ..Cut::WHOLE }).summary;
+        assert_eq!(summary.facts.sessions, 1);
+        summary.ledger.at_least_lost()
+    };
+    let in_order: Vec<u32> = (1..60).collect();
+    assert_eq!(lost(&in_order), 580);
+    assert_eq!(lost(&[&in_order[..30], &in_order[20..]].concat()), 580, "twice");
+    assert_eq!(lost(&[&in_order[..20], &in_order[30..40], &in_order[20..30], &in_order[40..]].concat()), 580, "moved");
+}
+
 /// What the device captured and did not arrive is lost, unless it may still wait in the device at the first status or the last one.
 #[test]
 fn records_that_never_came_are_lost() {

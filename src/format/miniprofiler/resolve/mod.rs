@@ -22,7 +22,7 @@ use crate::model::{
 
 use super::decode::{Content, Item, Packets};
 use super::options::MiniProfilerOptions;
-use super::record::{Command, Metadata, PACKET_HEAD, PROFILE_HEAD, ProfileRecord, RECORD_BYTES, TIMER_HZ};
+use super::record::{Command, Metadata, PACKET_HEAD, PROFILE_HEAD, ProfileRecord, RECORD_BYTES, Status, TIMER_HZ};
 use super::scan::{ScanFacts, Source};
 use clock::Step;
 use functions::Functions;
@@ -203,6 +203,11 @@ impl Resolver {
                     resolve_records(input, &self.options, &mut self.facts.sessions, ahead, offset, out);
                 }
                 Content::Metadata(metadata) => input.set_metadata(metadata, out),
+                // Of a piece that was moved or repeated, the counters go on after it.
+                Content::Status(status)
+                    if status.records_captured > 0
+                        && input.is_behind(status)
+                        && statuses_after(packets, number, later).any(|next| !input.is_behind(next)) => {}
                 Content::Status(status) => {
                     let waiting = records_after((packets, number, offset), later);
                     input.compare_status(status, waiting, offset, out);
@@ -302,6 +307,16 @@ fn records_after((packets, number, offset): (&Packets, usize, u64), later: &VecD
         }
     }
     waiting.min(PERCENT_RECORDS)
+}
+
+/// The next statuses after an item of a part.
+fn statuses_after<'a>(packets: &'a Packets, number: usize, later: &'a VecDeque<Packets>) -> impl Iterator<Item = Status> + 'a {
+    let here = packets.items.get(number + 1..).unwrap_or(&[]);
+    let ahead = here.iter().chain(later.iter().flat_map(|packets| &packets.items)).take(LOOKAHEAD);
+    ahead.filter_map(|item| match item.content {
+        Content::Status(status) => Some(status),
+        _ => None,
+    })
 }
 
 /// The records of one packet.

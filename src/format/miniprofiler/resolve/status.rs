@@ -42,19 +42,23 @@ impl Counters {
 }
 
 impl InputState {
+    /// Whether the counters of a status are behind the last ones: they were reset.
+    pub fn is_behind(&self, status: Status) -> bool {
+        self.counters.last.is_some_and(|last| {
+            status.records_captured.wrapping_sub(last.records_captured).cast_signed() < 0
+                || status.buffer_overflows.wrapping_sub(last.buffer_overflows).cast_signed() < 0
+        })
+    }
+
     /// `waiting`: the number of records that follow directly, at most [`PERCENT_RECORDS`].
     pub fn compare_status(&mut self, status: Status, waiting: u64, offset: u64, out: &mut Resolved<'_>) {
+        let is_reset = self.is_behind(status);
         let counters = &mut self.counters;
         let grown = |now: u32, before: Option<u32>| match before {
             Some(before) => u64::from(now.wrapping_sub(before)),
             None => u64::from(now),
         };
         let last = counters.last.replace(status);
-        // Counters that go back were reset.
-        let is_reset = last.is_some_and(|last| {
-            status.records_captured.wrapping_sub(last.records_captured).cast_signed() < 0
-                || status.buffer_overflows.wrapping_sub(last.buffer_overflows).cast_signed() < 0
-        });
         self.may_restart |= is_reset;
         let counters = &mut self.counters;
         let last = last.filter(|_| !is_reset);
