@@ -345,6 +345,25 @@ fn a_flipped_last_drop_counter_is_not_believed_beyond_reason() {
     }
 }
 
+/// A drop counter of a piece that came twice is no new one.
+#[test]
+fn a_repeated_drop_counter_counts_no_loss_again() {
+    use traceconv::format::tonbandgeraet::encode::encode;
+
+    let mut frames = Vec::new();
+    for turn in 0..40u64 {
+        let dropped = Record::DroppedEvtCnt { ts: turn * 5000, cnt: turn as u32 / 2 * 3 };
+        encode(&dropped, &mut frames);
+        for n in 1..50 {
+            encode(&Record::IsrEnter { ts: turn * 5000 + n * 100, isr_id: 1 }, &mut frames);
+            encode(&Record::IsrExit { ts: turn * 5000 + n * 100 + 50, isr_id: 1 }, &mut frames);
+        }
+    }
+    let (piece, once) = (frames.len() / 2 - 3000..frames.len() / 2, least_lost(&frames));
+    assert_eq!(once, 57);
+    assert_eq!(least_lost(&[&frames[..piece.end], &frames[piece.start..]].concat()), once);
+}
+
 fn least_lost(capture: &[u8]) -> u64 {
     run::convert(capture, Cut::SMALL).summary.ledger.at_least_lost()
 }

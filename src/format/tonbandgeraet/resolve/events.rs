@@ -554,7 +554,7 @@ impl Resolver {
         };
         if !grew || is_contradicted {
             out.ledger.enter(losses::DROP_COUNTER_OUTLIER, at.offset(), 0);
-            if !grew && next == Some(count) {
+            if !grew && next == Some(count) && !input.copies.is_within(at.chunk.bytes, at.offset()) {
                 input.dropped = Some(count);
             }
             return;
