@@ -13,6 +13,7 @@ use crate::model::{LossKind, TextRef, losses};
 
 use super::field::{Borrow, KeepText, Reader, SliceReader, WindowReader};
 use super::record::{DELTA, EVENTS, Record, RecordSink};
+use super::sync_frame::{MAGIC, SYNC, VERSION};
 
 /// Ends every frame and occurs nowhere else.
 pub const DELIMITER: u8 = 0;
@@ -264,7 +265,12 @@ impl Decoder {
                     }
                     Err(reason) => {
                         let delta = self.delta_of_unknown(reason, &payload);
-                        add_bad(records, part, at, len, reason, delta);
+                        let sync = self.sync_within(part.get(at..at + len).unwrap_or(&[]), &mut payload, &mut records.text);
+                        add_bad(records, part, at, sync.map_or(len, |sync| sync.0), reason, delta);
+                        if let Some((before, record)) = sync {
+                            let offset = saturate(at + before);
+                            records.frames.push(Stored { record, offset, core: 0, stamp: Stamp::Absolute });
+                        }
                     }
                 }
             }
@@ -320,6 +326,14 @@ impl Decoder {
     ) -> Result<(Record<TextRef>, Stamp), BadFrame> {
         unstuff_frame(frame, payload)?;
         self.payload(payload, texts)
+    }
+
+    /// The sync at the end of a bad frame, and where it starts: a target that is reset within a frame does not end it.
+    #[cold]
+    fn sync_within(&self, bad: &[u8], payload: &mut Vec<u8>, texts: &mut Vec<u8>) -> Option<(usize, Record<TextRef>)> {
+        let at = bad.windows(3).skip(2).position(|bytes| bytes == [SYNC, MAGIC, VERSION])? + 1;
+        let sync = self.frame_in_full(bad.get(at..)?, payload, texts).ok()?.0;
+        (self.wire == Wire::Superset && matches!(sync, Record::Sync { .. })).then_some((at, sync))
     }
 
     /// The record in one frame, given with its delimiter, and the kind of its time. The frame is decoded into `payload`.

@@ -18,6 +18,7 @@ use super::decode::{BadFrame, DELIMITER, Decoder, Decoders, Wire};
 use super::field::KeepText;
 use super::record::{DELTA, EVENTS, Record, SyncFields, is_freertos};
 use super::resolve::{Program, Resolver};
+use super::sync_frame::{MAGIC, SYNC, VERSION};
 
 /// The first pass over a recording.
 pub(super) struct Scanner {
@@ -173,6 +174,21 @@ pub struct SyncPoint {
     pub starts: bool,
 }
 
+impl SyncPoint {
+    fn new(sync: &SyncFields, offset: u64, frame: u64) -> SyncPoint {
+        SyncPoint {
+            offset,
+            frame,
+            ts: sync.ts,
+            seq: sync.seq,
+            dropped: sync.dropped,
+            cores: sync.cores,
+            clock: (sync.clock_num, sync.clock_den),
+            starts: sync.starts(),
+        }
+    }
+}
+
 /// The facts about a part, or about the whole input.
 #[derive(Clone, Debug, Default)]
 pub struct ScanFacts {
@@ -199,8 +215,6 @@ pub struct ScanFacts {
     pub delta_frames: u64,
     /// Frames that, by their ids alone, are events of the plain format with a time stamp.
     pub plain_frames: u64,
-    /// The largest number of cores in a sync.
-    pub sync_cores: u32,
     /// Whether the firmware traces FreeRTOS, by a sync.
     pub sync_freertos: bool,
     /// All syncs, up to the limit.
@@ -229,11 +243,35 @@ impl ScanFacts {
             at = delimiter + 1;
         }
         let mut facts = collector.facts;
+        facts.add_syncs_within(whole_frames, edges.head_fragment, range.start, &mut payload);
         let count = |flag: u8| CLASSES.iter().zip(&ids).filter(|(class, _)| **class & flag != 0).map(|(_, count)| count).sum();
         facts.frames = ids.iter().sum();
         (facts.freertos_frames, facts.delta_frames, facts.plain_frames) = (count(FREERTOS), count(DELTA_TIME), count(PLAIN_TIME));
         facts.ids = ids;
         facts
+    }
+
+    /// Adds the syncs at the end of bad frames, which decoding finds too: a target that is reset within a frame does not end it.
+    fn add_syncs_within(&mut self, frames: &[u8], first: usize, start: usize, payload: &mut Vec<u8>) {
+        let (mut counted, mut number, own) = (first, 0, self.sync_points.len());
+        for found in memchr::memmem::find_iter(frames, &[SYNC, MAGIC, VERSION]) {
+            let Some(before) = found.checked_sub(2).filter(|&before| before >= first && frames[before] != DELIMITER) else {
+                continue;
+            };
+            let frame = frames.get(before + 1..).unwrap_or(&[]);
+            let frame = memchr::memchr(DELIMITER, frame).and_then(|end| frame.get(..=end)).unwrap_or(&[]);
+            if let Ok((Record::Sync { fields }, _)) = SUPERSET.record(frame, payload)
+                && let Ok(sync) = SyncFields::read(fields)
+                && self.sync_points.len() < SYNCS_LIMIT
+            {
+                number += memchr::memchr_iter(DELIMITER, &frames[counted..found]).count() as u64;
+                counted = found;
+                self.sync_points.push(SyncPoint::new(&sync, (start + before + 1) as u64, number));
+            }
+        }
+        if self.sync_points.len() > own {
+            self.sync_points.sort_by_key(|point| point.offset);
+        }
     }
 
     /// The facts of the whole input from those of its parts, in file order. They do not depend on the cuts.
@@ -325,7 +363,6 @@ impl Collector {
         facts.syncs += part.syncs;
         facts.delta_frames += part.delta_frames;
         facts.plain_frames += part.plain_frames;
-        facts.sync_cores = facts.sync_cores.max(part.sync_cores);
         facts.sync_freertos |= part.sync_freertos;
         for core in part.cores {
             facts.add_core(core);
@@ -356,18 +393,8 @@ impl Collector {
                 let facts = &mut self.facts;
                 facts.syncs += 1;
                 if facts.sync_points.len() < SYNCS_LIMIT {
-                    facts.sync_points.push(SyncPoint {
-                        offset,
-                        frame: facts.frames,
-                        ts: sync.ts,
-                        seq: sync.seq,
-                        dropped: sync.dropped,
-                        cores: sync.cores,
-                        clock: (sync.clock_num, sync.clock_den),
-                        starts: sync.starts(),
-                    });
+                    facts.sync_points.push(SyncPoint::new(&sync, offset, facts.frames));
                 }
-                facts.sync_cores = facts.sync_cores.max(sync.cores);
                 facts.sync_freertos |= sync.flags & super::sync_frame::flags::FREERTOS != 0;
                 facts.last_core = Some(sync.core);
                 self.add_metadata((offset, offset), Some(sync.core), record, is_superset);

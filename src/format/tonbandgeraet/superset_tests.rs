@@ -137,13 +137,17 @@ fn the_format_is_recognised_by_its_frames() {
 
 /// A recording of `count` value markers, 10 ticks of 1 ns apart, and the frames it consists of.
 fn recording(count: u32, sync_every: u32) -> Vec<Vec<u8>> {
+    recording_of(count, sync_every, 10)
+}
+
+fn recording_of(count: u32, sync_every: u32, step: u64) -> Vec<Vec<u8>> {
     let mut sequence = Sequence::new(1, (1, 1), 0, sync_every);
     sequence.start(0);
     let mut capture = Vec::new();
     for n in 1..=count {
-        sequence.event(0, u64::from(n) * 10, &Record::Valmarker { ts: 0, valmarker_id: 1, val: i64::from(n) }, &mut capture);
+        sequence.event(0, u64::from(n) * step, &Record::Valmarker { ts: 0, valmarker_id: 1, val: i64::from(n) }, &mut capture);
     }
-    sequence.stop(0, u64::from(count) * 10, &mut capture);
+    sequence.stop(0, u64::from(count) * step, &mut capture);
     capture.split_inclusive(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
 }
 
@@ -344,4 +348,85 @@ fn what_is_lost_before_the_end_is_lost_before_the_end() {
     let end: Vec<(u64, EventKind)> = found.events.iter().map(|event| (event.0.0, event.2)).skip(1).collect();
     assert_eq!(end, [(9000, EventKind::Loss(0)), (9000, EventKind::CoreEnd)]);
     assert_eq!(found.losses, [("dropped_by_target", 1)]);
+}
+
+#[test]
+fn a_piece_that_came_twice_or_elsewhere_is_no_loss() {
+    let frames = recording(400, 10);
+    let cases: [(&str, Vec<&[Vec<u8>]>); 4] = [
+        ("twice", vec![&frames[..190], &frames[100..]]),
+        ("twice, with no whole interval", vec![&frames[..104], &frames[98..]]),
+        ("a later piece before", vec![&frames[..100], &frames[200..250], &frames[100..200], &frames[250..]]),
+        ("a piece of one sync", vec![&frames[..100], &frames[112..123], &frames[100..112], &frames[123..]]),
+    ];
+    for (name, pieces) in cases {
+        let found = resolve(&pieces.concat().concat(), 1 << 20);
+        assert_eq!(found.ledger.at_least_lost(), 0, "{name}: {:?}", found.entries());
+        assert!(found.entries().iter().all(|entry| entry.0 != "recording_restarted"), "{name}: {:?}", found.entries());
+        assert_eq!(found.facts.sessions, 1, "{name}");
+    }
+    // More frames between two syncs than these count: they came twice.
+    let frames = recording(1000, 500);
+    let found = resolve(&[&frames[..200], &frames[20..]].concat().concat(), 1 << 20);
+    assert_eq!((found.losses, found.facts.sessions), (vec![], 1));
+}
+
+#[test]
+fn unreadable_frames_are_among_those_that_are_missing() {
+    let mut frames = recording(60, 30);
+    // Sixteen are missing, which the number of the next frame does not show, and their remains look like two.
+    frames.splice(3..19, vec![bytes_of("020400"); 2]);
+    let found = resolve(&frames.concat(), 1 << 20);
+    assert_eq!(found.ledger.at_least_lost(), 16, "{:?}", found.entries());
+}
+
+#[test]
+fn a_recording_that_starts_within_a_frame_starts_there() {
+    let frames = recording(300, 100);
+    let mut before = frames[..150].concat();
+    // The target is reset while it sends a frame.
+    before.truncate(before.len() - 2);
+    let found = resolve(&[before, frames.concat()].concat(), 1 << 20);
+    let codes: Vec<&str> = found.entries().iter().map(|entry| entry.0).collect();
+    assert_eq!(codes, ["malformed_cobs", "recording_restarted", "session_restart"]);
+    let (times, starts) = (found.times(), found.events.iter().position(|event| matches!(event.2, EventKind::SessionStart(1))));
+    let times = &times[times.len() - 300..];
+    assert!(starts.is_some());
+    assert!(times.iter().zip(1..).all(|(time, n)| time - times[0] == (n - 1) * 10), "{times:?}");
+}
+
+#[test]
+fn numbers_that_go_back_show_a_restart_whose_sync_is_lost() {
+    let (frames, others) = (recording(300, 10), recording_of(300, 10, 7));
+    let found = resolve(&[&frames[..], &others[150..]].concat().concat(), 1 << 20);
+    assert_eq!(found.facts.sessions, 2, "{:?}", found.entries());
+}
+
+#[test]
+fn a_damaged_frame_adds_neither_cores_nor_losses() {
+    let mut frames = recording(60, 10);
+    // The number of cores of a sync.
+    assert_eq!(frames[22][..6], [4, 0x0C, 0x54, 1, 2, 1]);
+    frames[22][5] = 9;
+    let found = resolve(&frames.concat(), 1 << 20);
+    assert_eq!((found.facts.cores, found.ledger.at_least_lost()), (1, 0));
+    // Ids of a drop counter, which only the plain format sends, and of names without room, which are no events.
+    for id in [0x81, 0x8D] {
+        let mut frames = recording(60, 10);
+        let at = frames[15].iter().position(|&byte| byte == 0x8B).unwrap();
+        frames[15][at] = id;
+        let found = resolve(&frames.concat(), 1 << 20);
+        assert_eq!(found.ledger.at_least_lost(), 0, "{:?}", found.entries());
+    }
+}
+
+#[test]
+fn a_few_times_that_damage_made_absolute_hide_no_recording() {
+    let mut frames = recording(300, 100);
+    for frame in frames.iter_mut().skip(5).step_by(20) {
+        let at = frame.iter().position(|&byte| byte == 0x8B).unwrap();
+        frame[at] = 0x0B;
+    }
+    let probe = Tonbandgeraet.probe(&frames.concat(), true);
+    assert!(probe.is_some_and(|probe| probe.score >= 90));
 }

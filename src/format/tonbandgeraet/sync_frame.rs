@@ -4,6 +4,9 @@ use super::decode::BadFrame;
 use super::record::SyncFields;
 use crate::model::Rate;
 
+/// Its id.
+pub const SYNC: u8 = 0x0C;
+
 /// The value of its first field.
 pub const MAGIC: u8 = 0x54;
 

@@ -66,7 +66,10 @@ impl Resolver {
     pub(super) fn event(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
         self.emit_gap(at.index, time, out);
         let input = &mut self.inputs[at.index];
-        if let Record::DroppedEvtCnt { cnt, .. } = *record {
+        // In the superset the syncs have it: there it is a damaged frame.
+        if let Record::DroppedEvtCnt { cnt, .. } = *record
+            && input.restorer.is_none()
+        {
             input.note_timed(0);
             return self.drop_counter(at, cnt, time, out);
         }
@@ -322,9 +325,8 @@ impl Scene<'_> {
                     level: report.level.map_or(Level::UNKNOWN, Level::known),
                 })
             }
-            Record::MetadataDropped { cnt, .. } => {
-                out.ledger.enter(losses::METADATA_DROPPED, at.offset(), u64::from(cnt));
-            }
+            // The total since boot, and names are not events.
+            Record::MetadataDropped { .. } => out.ledger.enter(losses::METADATA_DROPPED, at.offset(), 0),
             Record::StateEnd { missing, .. } => {
                 if missing > 0 {
                     out.ledger.enter(losses::STATE_INCOMPLETE, at.offset(), 0);
@@ -579,6 +581,7 @@ impl Resolver {
         out: &mut Resolved<'_>,
     ) {
         let input = &mut self.inputs[index];
+        let mark = input.restorer.as_mut().and_then(|restorer| restorer.mark_at(offset));
         let sign = match record {
             Record::CoreId { ts, core_id } => {
                 let core = input.core_of(*core_id);
@@ -602,6 +605,7 @@ impl Resolver {
                 self.name_of_running(index, offset, LaneKind::Values, *id, chunk.bytes(*name), out);
                 true
             }
+            Record::Sync { .. } if mark == Some(None) => true,
             Record::Sync { fields } => SyncFields::read(chunk.bytes(*fields)).is_ok_and(|sync| sync.starts()),
             // In the superset, metadata may occur anywhere.
             _ if input.restorer.is_some() => false,
@@ -620,7 +624,7 @@ impl Resolver {
         if input.restorer.is_none() && input.first_metadata.is_some() {
             input.recording_start = input.recording_start.or(input.late_start);
         }
-        if let Some(ticks) = input.restorer.as_mut().and_then(|restorer| restorer.stop_at(offset))
+        if let Some(Some(ticks)) = mark
             && let Some(time) = input.stop_time(ticks)
         {
             // What was lost before it lies before the end, not after it.

@@ -124,9 +124,14 @@ impl InputState {
         let forced_core = options.core.map(CoreId);
         let limit = options.cores.map_or(CORES_LIMIT, u32::from).min(CORES_LIMIT);
         let is_superset = facts.wire() == Wire::Superset;
+        let checks = sync_check::check(&facts.sync_points);
         let mut cores: Vec<CoreId> = match forced_core {
             Some(core) => vec![core],
-            None if is_superset => (0..facts.sync_cores.min(limit)).map(|core| CoreId(core as u16)).collect(),
+            None if is_superset => {
+                let syncs = facts.sync_points.iter().zip(&checks).filter(|(_, check)| !check.odd_cores);
+                let cores = syncs.map(|(sync, _)| sync.cores).max().unwrap_or(1);
+                (0..cores).map(|core| CoreId(core as u16)).collect()
+            }
             None => {
                 // A core_id that occurs only once is more likely a damaged frame of another kind.
                 let plausible = facts.cores.iter().filter(|core| {
@@ -170,7 +175,7 @@ impl InputState {
             timed_before: false,
             gap: None,
             joiner: FragmentJoiner::default(),
-            restorer: is_superset.then(|| Restorer::new(sync_check::check(&facts.sync_points))),
+            restorer: is_superset.then(|| Restorer::new(checks)),
             carry: Carry::default(),
         }
     }

@@ -13,9 +13,6 @@ use super::super::sync_frame::{Delta, DeltaLayout, flags};
 use super::losses;
 use super::sync_check::SyncCheck;
 
-/// If the number of a sync is too low by at most this, more frames were counted as lost than were lost.
-const MISCOUNT: u32 = 64;
-
 /// Restores the times of one input.
 #[derive(Default)]
 pub struct Restorer {
@@ -26,8 +23,9 @@ pub struct Restorer {
     /// The result of the check of each sync, in file order, and the number of those passed.
     checks: Vec<SyncCheck>,
     passed: usize,
-    /// The offset and the time of syncs at which a recording stops, in file order, until they are resolved.
-    stops: VecDeque<(u64, u64)>,
+    /// The offset and the time of syncs at which a recording stops, in file order, until they are resolved. No time: another recording has
+    /// begun before it.
+    marks: VecDeque<(u64, Option<u64>)>,
 }
 
 /// A chain of frames with one base of time and one count.
@@ -38,6 +36,8 @@ struct Sequence {
     core: u16,
     /// The time of the last event or sync, in ticks.
     ticks: u64,
+    /// The number of the last sync.
+    sync_number: u32,
     /// The number of the next frame.
     number: u32,
     /// The count of dropped events at the last sync.
@@ -48,6 +48,8 @@ struct Sequence {
     is_uncertain: bool,
     /// The number of unreadable frames since the last readable one.
     unread: u32,
+    /// The number of unreadable frames since the last sync that are not among those counted as missing.
+    surplus: u32,
     /// The recording has ended.
     has_stopped: bool,
     /// The latest possible time of events before the next sync.
@@ -79,10 +81,11 @@ impl Restorer {
         self.sequence.as_ref().is_some_and(|sequence| sequence.is_snapshot)
     }
 
-    /// The time at which the recording stops, in ticks, if the sync at an offset says so. Asked in file order.
-    pub fn stop_at(&mut self, offset: u64) -> Option<u64> {
-        while self.stops.pop_front_if(|stop| stop.0 < offset).is_some() {}
-        self.stops.pop_front_if(|stop| stop.0 == offset).map(|stop| stop.1)
+    /// The time at which the recording stops, in ticks, if the sync at an offset says so; no time if it shows that another one has begun.
+    /// Asked in file order.
+    pub fn mark_at(&mut self, offset: u64) -> Option<Option<u64>> {
+        while self.marks.pop_front_if(|mark| mark.0 < offset).is_some() {}
+        self.marks.pop_front_if(|mark| mark.0 == offset).map(|mark| mark.1)
     }
 
     /// Makes the times of a part absolute. Parts come in file order. Losses are entered in the ledger and returned as gaps, in order,
@@ -178,6 +181,7 @@ impl Restorer {
     fn sync(&mut self, sync: &SyncFields, index: usize, offset: u32, findings: &mut Findings<'_>) {
         let check = self.check_of(findings.base + u64::from(offset));
         let mut sync = *sync;
+        let mut sync_number = sync.seq;
         let mut is_uncounted = false;
         if check.odd_time {
             findings.repair(losses::TIME_OUTLIER, offset);
@@ -186,7 +190,10 @@ impl Restorer {
         if check.odd_number {
             findings.repair(losses::FRAME_NUMBER_OUTLIER, offset);
             match &self.sequence {
-                Some(sequence) => sync.seq = sequence.number.wrapping_add(sequence.unread),
+                Some(sequence) => {
+                    sync.seq = sequence.number.wrapping_add(sequence.unread);
+                    sync_number = sequence.sync_number;
+                }
                 None => is_uncounted = true,
             }
         }
@@ -199,17 +206,23 @@ impl Restorer {
             (sync.cores, sync.core) = (sequence.cores, u32::from(sequence.core));
         }
         let sync = &sync;
-        if sync.flags & flags::STOP != 0 && !check.odd_time {
-            self.stops.push_back((findings.base + u64::from(offset), sync.ts));
-        }
+        let (mut stop, place) = (sync.flags & flags::STOP != 0 && !check.odd_time, findings.base + u64::from(offset));
         let begins_core = sync.is_snapshot() && !self.begun.contains(&sync.core);
         if let Some(before) = self.sequence.take() {
-            if !sync.starts() {
-                before.check(sync, index, offset, findings);
+            if check.is_displaced {
+                // What is missing between the two is elsewhere.
+            } else if !sync.starts() {
+                if before.check(sync, index, offset, findings) {
+                    stop = false;
+                    self.marks.push_back((place, None));
+                }
             } else if !begins_core {
                 self.begun.clear();
                 findings.restart(index, offset);
             }
+        }
+        if stop {
+            self.marks.push_back((place, Some(sync.ts)));
         }
         if sync.starts() {
             self.begun.push(sync.core);
@@ -219,11 +232,13 @@ impl Restorer {
             cores: sync.cores,
             core: u16::try_from(sync.core).unwrap_or(0),
             ticks: sync.ts,
+            sync_number,
             number: sync.seq.wrapping_add(1),
             dropped: sync.dropped,
             is_snapshot: sync.is_snapshot(),
             is_uncertain: false,
             unread: 0,
+            surplus: 0,
             has_stopped: sync.flags & flags::STOP != 0,
             until: check.until,
             may_be_missing: check.missing_at_most,
@@ -237,7 +252,7 @@ impl Sequence {
     fn delta(&mut self, wire: u32, index: usize, offset: u32, findings: &mut Findings<'_>) -> Delta {
         let delta = self.layout.parts(wire);
         let mut missing = nearest(self.unread, delta.number.wrapping_sub(self.number) & 3);
-        let lost = missing.saturating_sub(self.unread);
+        let mut lost = missing.saturating_sub(self.unread);
         if lost > self.may_be_missing {
             // By the syncs on both sides no frame is missing: the number is damaged, or that of the one before was.
             findings.repair(losses::FRAME_NUMBER_OUTLIER, offset);
@@ -245,8 +260,12 @@ impl Sequence {
         } else if missing > 0 {
             self.is_uncertain = true;
             self.may_be_missing -= lost;
+            let counted = lost.min(self.surplus);
+            self.surplus -= counted;
+            lost -= counted;
             findings.lost_frames(lost, index, offset);
         }
+        self.surplus = self.surplus.saturating_add(self.unread.saturating_sub(missing));
         self.unread = 0;
         self.number = self.number.wrapping_add(missing).wrapping_add(1);
         let ticks = self.ticks.saturating_add(delta.ticks);
@@ -260,18 +279,18 @@ impl Sequence {
         delta
     }
 
-    /// Compares the counts with those of a sync of the same recording.
-    fn check(&self, sync: &SyncFields, index: usize, offset: u32, findings: &mut Findings<'_>) {
+    /// Compares the counts with those of a sync. Whether that is of another recording.
+    fn check(&self, sync: &SyncFields, index: usize, offset: u32, findings: &mut Findings<'_>) -> bool {
         let missing = sync.seq.wrapping_sub(self.number);
         if missing <= u32::MAX / 2 {
             if !self.is_uncounted {
-                findings.lost_frames(missing.saturating_sub(self.unread), index, offset);
+                findings.lost_frames(missing.saturating_sub(self.unread).saturating_sub(self.surplus), index, offset);
             }
-        } else if !self.is_uncounted && missing.wrapping_neg() > MISCOUNT {
+        } else if !self.is_uncounted && sync.seq.wrapping_sub(self.sync_number) > u32::MAX / 2 {
             // A sync of another recording, whose first frames are missing.
             findings.restart(index, offset);
             findings.lost_frames(sync.seq, index, offset);
-            return;
+            return true;
         }
         let dropped = sync.dropped.wrapping_sub(self.dropped);
         if dropped > u32::MAX / 2 {
@@ -279,6 +298,7 @@ impl Sequence {
         } else if dropped > 0 {
             findings.loss(losses::DROPPED_BY_TARGET, index, offset, u64::from(dropped));
         }
+        false
     }
 }
 

@@ -13,6 +13,9 @@ const EDGE_FACTOR: u64 = 64;
 /// The least number of syncs before the last one for its time to be checked.
 const ENOUGH: usize = 8;
 
+/// A piece of the file is moved by at most this number of syncs.
+const REACH: usize = 64;
+
 /// The last sync has no successor to confirm it: it may report as many losses as frames were sent before, plus this margin.
 const UNCONFIRMED: u64 = 256;
 
@@ -35,6 +38,8 @@ pub struct SyncCheck {
     pub odd_cores: bool,
     /// Its clock contradicts its neighbours.
     pub odd_clock: bool,
+    /// It does not continue the one before, because a piece of the file was moved or repeated.
+    pub is_displaced: bool,
 }
 
 impl SyncCheck {
@@ -49,6 +54,7 @@ impl SyncCheck {
             odd_dropped: false,
             odd_cores: false,
             odd_clock: false,
+            is_displaced: false,
         }
     }
 }
@@ -57,6 +63,39 @@ impl SyncCheck {
 fn strays(before: u32, this: u32, after: u32, far: u32) -> bool {
     let span = after.wrapping_sub(before);
     span <= far && this.wrapping_sub(before) > span
+}
+
+/// Finds pieces of the file that were moved or repeated. Their first sync is before the one before it, by its number and by its time, and
+/// fits between two others. A recording whose start is missing has other times.
+fn find_displaced(points: &[SyncPoint], checks: &mut [SyncCheck]) {
+    let mut begin = 0;
+    for (index, pair) in points.windows(2).enumerate() {
+        let [last, this] = *pair else { continue };
+        if this.starts {
+            begin = index + 1;
+        }
+        if index < begin || this.seq >= last.seq || this.ts > last.ts {
+            continue;
+        }
+        // Those around its place.
+        let from = begin.max(index.saturating_sub(REACH));
+        let Some(after) = (from + 1..=index).find(|&after| points[after].seq >= this.seq) else { continue };
+        let (before, after_it) = (points[after - 1], points[after]);
+        if before.seq > this.seq || !(before.ts..=after_it.ts).contains(&this.ts) {
+            continue;
+        }
+        let ahead = &points[index + 1..points.len().min(index + 1 + REACH)];
+        let later = ahead.iter().take_while(|point| !point.starts).position(|point| point.seq > last.seq);
+        let goes_on = later.map_or(ahead.len() < REACH, |later| ahead[later].ts >= last.ts);
+        if !goes_on {
+            continue;
+        }
+        for place in [index, after, index + 1].into_iter().chain(later.map(|later| index + 1 + later)) {
+            let check = &mut checks[place];
+            (check.odd_time, check.odd_number, check.odd_dropped) = (false, false, false);
+            check.is_displaced |= place != index || place == after;
+        }
+    }
 }
 
 /// Checks all syncs of an input, in file order.
@@ -105,17 +144,19 @@ pub fn check(points: &[SyncPoint]) -> Vec<SyncCheck> {
             (None, None) => {}
         }
     }
+    find_displaced(points, &mut checks);
     for index in 0..points.len() {
         let this = points[index];
         let next_syncs = (index + 1..points.len()).take(4).take_while(|&next| !points[next].starts);
-        if let Some(next) = next_syncs.clone().find(|&next| !checks[next].odd_time) {
-            let is_valid = checks[index].odd_time || points[next].ts >= this.ts;
-            checks[index].until = if is_valid { points[next].ts } else { u64::MAX };
+        let is_later = |next: &usize| !checks[*next].odd_time && (checks[index].odd_time || points[*next].ts >= this.ts);
+        if let Some(next) = next_syncs.clone().find(is_later) {
+            checks[index].until = points[next].ts;
         }
         if let Some(next) = next_syncs.take(1).find(|&next| !checks[next].odd_number && !checks[index].odd_number) {
             let sent = u64::from(points[next].seq.wrapping_sub(this.seq));
             let present = points[next].frame.saturating_sub(this.frame);
-            checks[index].missing_at_most = u32::try_from(sent.saturating_sub(present)).unwrap_or(u32::MAX);
+            let missing = if checks[next].is_displaced { 0 } else { sent.saturating_sub(present) };
+            checks[index].missing_at_most = u32::try_from(missing).unwrap_or(u32::MAX);
         }
     }
     checks

@@ -21,7 +21,7 @@ impl Resolver {
         if let Some(restorer) = &mut state.restorer {
             restorer.restore(records, ledger);
             // A listing asks for none of them.
-            restorer.stop_at(u64::MAX);
+            restorer.mark_at(u64::MAX);
         }
         let input = state.searched(input);
         let records = &*records;
