@@ -218,7 +218,7 @@ impl<'a> Stream<'a> {
             if *word == [0; 4] {
                 return !is_strict;
             }
-            match self.length(at, ANCHOR_PAYLOAD_BYTES) {
+            match self.length(at, PAYLOAD_LIMIT) {
                 Ok((_, true)) => return true,
                 Ok((len, false)) => {
                     let header = Header(u32::from_le_bytes(*word));

@@ -195,6 +195,18 @@ fn damage_does_not_swallow_messages_whose_checksums_fit() {
     }
 }
 
+/// A short form has no redundancy: what follows it must be a message, however long that is.
+#[test]
+fn a_long_message_with_a_checksum_follows_a_short_one() {
+    let mut long = [raw(Header::CHECKSUM), vec![0x36; 3000]].concat();
+    let crc = crc32c::crc32c(&long).to_le_bytes();
+    long.extend(crc);
+    let short = vec![0x71, 0x56, 0x34, 0x12];
+    let start = proven().len();
+    let bytes = [proven(), short, long.clone(), proven()].concat();
+    assert_eq!(messages(&bytes), [0, start, start + 4, start + 4 + long.len()]);
+}
+
 #[test]
 fn long_messages_without_contradiction_are_messages() {
     let long = [raw(Header::LENGTH), 5000u16.to_le_bytes().to_vec(), vec![0x36; 5000]].concat();
