@@ -17,7 +17,7 @@ use super::survey::Reading;
 const LEAST_ANCHORS: usize = 3;
 
 /// Where the first stamp after an ASYNC is searched, in bytes.
-const REACH_BYTES: usize = 96;
+const REACH_BYTES: usize = 512;
 
 /// The padding of bytes in memory for [`Nibbles`].
 const PAD_BYTES: usize = 16;
@@ -58,10 +58,10 @@ const ASYNC: [u8; 10] = [0xFF; 10];
 /// The longest tail that is inspected, in bytes.
 const TAIL_BYTES: usize = 1 << 20;
 
-/// Whether messages after the last anchor of a stream are damaged.
+/// Whether messages after the last time of an anchor are damaged.
 pub fn is_tail_damaged(stream: &[u8], order: NibbleOrder) -> bool {
     let from = stream.len().saturating_sub(TAIL_BYTES);
-    let last = anchors(stream, from..stream.len(), order).pop();
+    let last = anchors(stream, from..stream.len(), order).into_iter().rfind(|anchor| anchor.time.is_some());
     let tail = last.and_then(|anchor| stream.get(usize::try_from(anchor.position / 2).ok()?.saturating_sub(ASYNC.len() + 2)..));
     let mut reading = Reading::default();
     Stream::new(order).push(tail.unwrap_or(&[]), &[], true, &mut reading);
@@ -233,14 +233,14 @@ pub(super) struct Segment {
     schemes: [Option<Scheme>; 2],
     /// No anchor is before it.
     is_start: bool,
-    /// A stamp with this number of digits or more is judged: whatever the time before it, it means one time.
-    digits: usize,
+    /// A stamp is judged if these digits are its own or known: whatever the others were, it means one time.
+    digits: u64,
 }
 
 impl Segment {
     /// The one before the first position.
     pub(super) const NONE: Segment =
-        Segment { until: 0, low: 0, high: u64::MAX, hz: [None; 2], schemes: [None; 2], is_start: false, digits: usize::MAX };
+        Segment { until: 0, low: 0, high: u64::MAX, hz: [None; 2], schemes: [None; 2], is_start: false, digits: u64::MAX };
 
     /// The one of a position.
     #[cold]
@@ -250,7 +250,7 @@ impl Segment {
         match after.checked_sub(1).and_then(|index| bounds.get(index)) {
             // The digits above are those of both bounds, and so is their Gray code.
             Some(&Bound { low, high, hz, schemes, .. }) => {
-                let digits = (u64::BITS - (low ^ high).leading_zeros()).div_ceil(4) as usize;
+                let digits = u64::MAX.unbounded_shr((low ^ high).leading_zeros() / 4 * 4);
                 let is_start = bounds.first().is_some_and(|first| first.low == low && low > 0);
                 Segment { until, low, high, hz, schemes, is_start, digits }
             }
@@ -258,15 +258,17 @@ impl Segment {
         }
     }
 
-    /// Whether a stamp may be of this segment: `value`, of which only the digits in `mask` are sent.
+    /// Whether a stamp may be of this segment: `value`, of which only the digits in `mask` are sent. Of the time before it, the digits in
+    /// `known` were sent since the last VERSION.
     #[inline]
-    pub(super) fn admits(&self, scheme: Scheme, digits: usize, value: u64, mask: u64) -> bool {
-        if digits < self.digits {
+    pub(super) fn admits(&self, scheme: Scheme, (time, known): (u64, u64), value: u64, mask: u64) -> bool {
+        if (known | mask) < self.digits {
             return true;
         }
+        let with = |low: u64, time: u64| (low & !known | time & known) & !mask | value;
         let time = match scheme {
-            Scheme::Natural => self.low & !mask | value,
-            Scheme::Gray => from_gray(to_gray(self.low) & !mask | value),
+            Scheme::Natural => with(self.low, time),
+            Scheme::Gray => from_gray(with(to_gray(self.low), to_gray(time))),
             Scheme::Delta | Scheme::Legacy => return true,
         };
         (self.low..=self.high).contains(&time)

@@ -151,6 +151,8 @@ pub(super) struct Packets {
     pub time: u64,
     /// The digits of the time that are known since the start.
     pub known: u64,
+    /// The same since the last VERSION.
+    fresh: u64,
     segment: Segment,
     master: u16,
     channel: u16,
@@ -187,6 +189,7 @@ impl Packets {
             scheme: Scheme::Natural,
             time: 0,
             known: 0,
+            fresh: 0,
             segment: Segment::NONE,
             master: 0,
             channel: 0,
@@ -481,7 +484,7 @@ impl Packets {
         };
         self.scheme = self.segment(window, at).scheme(stated);
         self.select(0, 0, visitor);
-        self.has_version = true;
+        (self.has_version, self.fresh) = (true, 0);
         if self.scheme != stated {
             visitor.notice(Notice::WrongVersion, u64::from(version & 7), Context { place: None, ..self.context(window, at) });
         } else if !matches!(version & 7, 2..=4) {
@@ -532,10 +535,10 @@ impl Packets {
         let value = order(word, count, self.stated_order.unwrap_or(self.order));
         let low = if count == 16 { u64::MAX } else { (1 << (4 * count)) - 1 };
         let segment = self.segment(window, at);
-        if !segment.admits(self.scheme, count, value, low) {
+        if !segment.admits(self.scheme, (self.time, self.fresh), value, low) {
             visitor.notice(Notice::WrongTime, value, self.context(window, at));
             let Some(instead) = segment.instead(count) else { return Some(at + 1 + count) };
-            self.time = instead;
+            (self.time, self.fresh) = (instead, u64::MAX);
             self.note_digits(u64::MAX, visitor);
             return Some(at + 1 + count);
         }
@@ -545,6 +548,7 @@ impl Packets {
             Scheme::Natural => self.time = self.time & !low | value,
             _ => {}
         }
+        self.fresh |= low;
         self.note_digits(low, visitor);
         Some(at + 1 + count)
     }

@@ -468,6 +468,59 @@ fn records_of(stream: &[u8], order: NibbleOrder, part_bytes: usize, is_ahead: bo
     (all, count)
 }
 
+/// The times of the messages of a stream, and how many time stamps were not used.
+fn times_of(stream: &[u8]) -> (Vec<u64>, usize) {
+    let (records, _) = records_of(stream, NibbleOrder::Msb, usize::MAX >> 8, false);
+    let wrong = records.iter().filter(|record| record.2 == RecordKind::Notice(Notice::WrongTime)).count();
+    let times = records.iter().filter(|record| !matches!(record.2, RecordKind::Notice(_) | RecordKind::Malformed(_)));
+    (times.filter_map(|record| record.6).collect(), wrong)
+}
+
+const TEXT: [u8; 5] = [0x42, 0x50, 0x2A, 0x01, 0];
+
+/// The bounds differ in five digits, and the damaged stamp has four.
+#[test]
+fn a_stamp_of_few_digits_is_judged_by_those_before_it() {
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    let mut expected = Vec::new();
+    for section in 0..4u64 {
+        writer.sync();
+        writer.send_whole_time();
+        for message in 0..4 {
+            let time = 0xF_F000 + 0x1000 * section + 0x100 * message;
+            writer.message(&TEXT, time, Ending::Flag);
+            expected.push(time);
+            if (section, message) == (1, 2) {
+                writer.message(&TEXT, 0x10_9000, Ending::Flag);
+                expected.push(time);
+            }
+        }
+    }
+    assert_eq!(times_of(&writer.finish()), (expected, 1));
+}
+
+/// After the last stamp with all digits only the usual steps between such bound the times.
+#[test]
+fn a_frequency_at_the_end_is_no_bound() {
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    let mut expected = Vec::new();
+    for section in 0..4u64 {
+        writer.sync();
+        writer.send_whole_time();
+        for message in 0..4 {
+            let time = 0x1000 * (section + 1) + 0x100 * message;
+            writer.message(&TEXT, time, Ending::Flag);
+            expected.push(time);
+        }
+    }
+    writer.message(&[0x0F, 0, 0, 0], 0x4400, Ending::Flag);
+    writer.message(&TEXT, 1 << 60, Ending::Flag);
+    expected.push(0x4400);
+    writer.sync();
+    writer.frequency(1_000_000);
+    assert_eq!(times_of(&writer.finish()), (expected, 1));
+}
+
 /// A piece of a hostile, damaged or merely odd stream.
 #[derive(Clone, Debug)]
 enum Odd {
