@@ -71,6 +71,20 @@ fn notices_of_a_channel_do_not_hide_its_client() {
 }
 
 #[test]
+fn a_reported_error_and_the_message_it_tears_are_one_loss() {
+    let text = [0x42, 0x50, 0x2A, 0x01, b'a', 0];
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    writer.sync();
+    writer.go_to(7, 0);
+    (1..30).for_each(|number| writer.message(&text, number * 100, Ending::Flag));
+    writer.data(&text[..4], Some(3000), false);
+    writer.master_error(1);
+    (31..60).for_each(|number| writer.message(&text, number * 100, Ending::Flag));
+    let run = subject("syst-stp").convert(&writer.finish(), Cut::WHOLE);
+    assert_eq!(run.summary.ledger.at_least_lost(), 1, "{:?}", run.summary.ledger.entries());
+}
+
+#[test]
 fn a_trigger_after_a_pause_has_its_own_time() {
     let stream = |trigger: u64, next: u64| {
         let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);

@@ -1,5 +1,6 @@
 //! How many messages are missing at least where packets make no message. All damage between two valid messages may be the remains of one;
-//! with several channels, so may all damage of one channel before its next valid message.
+//! with several channels, so may all damage of one channel before its next valid message. Data without a beginning may be the rest of a message
+//! of any channel: a packet that names the channel may be what is damaged.
 
 use crate::format::syst::decoded::{RecordKind, Stored};
 use crate::format::syst::record::Marks;
@@ -31,14 +32,15 @@ impl Damage {
         !self.is_last && self.places.is_empty()
     }
 
-    /// Adds bytes that make no message. False if they may be the remains of one that was added before.
-    pub fn add(&mut self, place: Place) -> bool {
+    /// Adds bytes that make no message, and whether one begins with them. False if they may be the remains of one that was added before.
+    pub fn add(&mut self, place: Place, begins: bool) -> bool {
         let is_known = self.places.contains(&place);
+        let counts = !self.is_last && !is_known && (begins || self.is_over());
         if !is_known && place.is_some() && self.places.len() < PLACES_LIMIT {
             self.places.push(place);
         }
-        self.valid = 0;
-        !std::mem::replace(&mut self.is_last, true) && !is_known
+        (self.is_last, self.valid) = (true, 0);
+        counts
     }
 
     /// Adds a message. After damage short messages prove nothing: any bytes look like one.
@@ -53,5 +55,31 @@ impl Damage {
             self.is_last = false;
             self.places.retain(|of| *of != place);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::syst::decode::{Context, Decoder, Records};
+
+    #[test]
+    fn the_rest_of_a_message_is_no_other_one() {
+        let (one, other, third) = (Some((1, 1)), Some((1, 2)), Some((2, 1)));
+        let mut records = Records::default();
+        records.add_frame(&Decoder::default(), &[0x42, 0x50, 0x2A, 0x01, 0], Context::default());
+        let valid = records.stored[0];
+        let mut damage = Damage::default();
+        assert!(damage.add(one, true), "it has no end");
+        damage.add_message(&valid, third);
+        assert!(!damage.add(other, false), "the end came on another channel");
+        damage.add_message(&valid, third);
+        assert!(!damage.add(None, false), "the sync was lost in it");
+        damage.add_message(&valid, third);
+        assert!(damage.add(third, true), "another one begins");
+        for place in [one, other, third] {
+            damage.add_message(&valid, place);
+        }
+        assert!(damage.is_over() && damage.add(other, false), "no other one is missing");
     }
 }

@@ -36,6 +36,9 @@ use crate::model::{CoreId, Event, EventKind, Ledger, Nanos};
 /// The most restarts that are accepted.
 const SESSIONS_LIMIT: u32 = 1 << 12;
 
+/// The length of the shortest message.
+const SHORTEST_BYTES: u64 = 4;
+
 /// The ordered stage of a transport, for one input: its parts become one sequence of records.
 pub(super) trait Sequence: Send + 'static {
     /// A decoded part.
@@ -204,11 +207,12 @@ impl InputState {
         EventContext { time, core: self.core, session: self.session, has_transport_time: stored.transport.is_some(), made_at }
     }
 
-    /// How many messages are missing at least where packets make no message: none where a copy of a piece of the file begins.
+    /// How many messages are missing at least where bytes make no message, and whether one begins with them: none where a copy of a piece
+    /// of the file begins in them or after them, and none if there are less bytes than the shortest message has.
     #[cold]
-    fn lost_in_packets(&mut self, bytes: &[u8], offset: u64, place: Option<(u16, u16)>) -> u64 {
-        let is_first = self.damage.add(place);
-        u64::from(is_first && !self.copies.begins_at(bytes, offset))
+    fn lost_in_packets(&mut self, bytes: &[u8], (offset, len): (u64, u64), place: Option<(u16, u16)>, begins: bool) -> u64 {
+        let counts = self.damage.add(place, begins) && (begins || !(1..SHORTEST_BYTES).contains(&len));
+        u64::from(counts && ![offset, offset + len].into_iter().any(|at| self.copies.begins_at(bytes, at)))
     }
 }
 
@@ -234,7 +238,7 @@ impl RecordResolver {
                 let lost = if self.skips_malformed {
                     u64::from(!input.copies.begins_at(bytes, next))
                 } else {
-                    input.lost_in_packets(bytes, offset, place)
+                    input.lost_in_packets(bytes, (offset, stored.len.into()), place, true)
                 };
                 ledger.bad_frame(losses::of_malformed(reason), offset, skipped, lost);
                 return;
@@ -243,7 +247,12 @@ impl RecordResolver {
             RecordKind::Notice(notice) => {
                 if let Some((kind, skips, lost)) = losses::of_notice(notice) {
                     let is_of_packets = matches!(notice, Notice::Unsynced | Notice::Unfinished | Notice::Beginless);
-                    let lost = if is_of_packets { input.lost_in_packets(bytes, offset, place) } else { lost };
+                    let lost = if is_of_packets {
+                        let len = if notice == Notice::Unsynced { stored.extra } else { 0 };
+                        input.lost_in_packets(bytes, (offset, len), place, notice == Notice::Unfinished)
+                    } else {
+                        lost
+                    };
                     // A later piece of an overlong line is the same case.
                     if notice == Notice::OverlongLine && stored.value == 0 {
                         ledger.skipped_bytes += stored.extra;
@@ -269,9 +278,11 @@ impl RecordResolver {
     #[cold]
     fn believe_errors(&mut self, index: usize, ledger: &mut Ledger) {
         let Some(input) = self.inputs.get_mut(index) else { return };
+        // What lies around it may be the remains of the message that it is about.
+        let counts = u64::from(input.damage.is_over());
         for error in input.errors.judge() {
             if let Some((kind, _, lost)) = losses::of_notice(error.notice) {
-                ledger.enter(kind, error.offset, lost);
+                ledger.enter(kind, error.offset, lost * counts);
             }
         }
     }
