@@ -4,6 +4,7 @@ use traceconv::format::syst::encode::{Draft, Origin, encode};
 use traceconv::format::syst::record::Kind;
 use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
+use traceconv::model::losses;
 
 use crate::captures::{self, line, message, subject};
 use crate::common::golden::Capture;
@@ -258,6 +259,25 @@ fn a_change_of_frequency_bends_the_messages_time() {
     let trace = shown("syst-text", &two_speeds());
     let times: Vec<(u64, &str)> = messages(&trace, "").into_iter().map(|(time, name, _)| (time / MS, name)).collect();
     assert_eq!(times, [(1000, "at 1 s"), (2000, "at 2 s"), (2500, "at 2.5 s"), (3000, "at 3 s")]);
+}
+
+/// The clock goes back to the middle of what was before, and reaches its end only much later. Short messages have no time.
+#[test]
+fn time_that_is_held_for_long_is_in_doubt() {
+    let mut lines = String::new();
+    for (start, count) in [(100_000u64, 300u64), (110_000, 100)] {
+        let mut time = start;
+        for number in 0..count {
+            time += [50, 200, 150, 400, 50, 150, 400][number as usize % 7];
+            lines += &line(&text(Some(time), &format!("number {number}")));
+            if number % 10 == 0 {
+                lines += &line(&[0x71, 0x56, 0x34, 0x12]);
+            }
+        }
+    }
+    let summary = subject("syst-text").convert(lines.as_bytes(), Cut::WHOLE).summary;
+    let count = |kind| summary.ledger.entries().iter().find(|entry| entry.kind == kind).map_or(0, |entry| entry.count);
+    assert_eq!((count(losses::TIME_HELD), count(losses::TIME_AMBIGUOUS)), (100, 1), "{:?}", summary.ledger.entries());
 }
 
 #[test]

@@ -18,8 +18,8 @@ const RESTART_GAP_NS: u64 = 1_000;
 /// The time between messages if there are no time stamps.
 const STEP_NS: u64 = 1_000;
 
-/// How many records following may be looked at.
-pub const LOOKAHEAD_RECORDS: usize = 64;
+/// How many records following may be looked at. Some have no time stamp; the others are enough to see that time is held for long.
+pub const LOOKAHEAD_RECORDS: usize = 96;
 
 /// A small step back, in bits: several threads may send, but each stamp is read right before.
 const DISORDER_BITS: u32 = 16;
