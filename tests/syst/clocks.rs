@@ -280,6 +280,24 @@ fn time_that_is_held_for_long_is_in_doubt() {
     assert_eq!((count(losses::TIME_HELD), count(losses::TIME_AMBIGUOUS)), (100, 1), "{:?}", summary.ledger.entries());
 }
 
+/// One of several clock messages has another frequency than the others.
+#[test]
+fn a_damaged_frequency_is_not_used() {
+    for damaged in 0..3 {
+        let second = |number: u64| {
+            let hz = if number == damaged { 1000 ^ 1 << 40 } else { 1000 };
+            [clock_message(number * 1000, hz), text(Some(number * 1000 + 500), &number.to_string())]
+        };
+        let lines: String = (0..3).flat_map(second).map(|frame| line(&frame)).collect();
+        let run = subject("syst-text").convert(lines.as_bytes(), Cut::WHOLE);
+        let trace = run.read();
+        let times: Vec<(u64, &str)> = messages(&trace, "").into_iter().map(|(time, name, _)| (time / MS, name)).collect();
+        assert_eq!(times, [(500, "0"), (1500, "1"), (2500, "2")], "number {damaged} is damaged");
+        let repairs = run.summary.ledger.entries().iter().map(|entry| (entry.kind, entry.count));
+        assert!(repairs.clone().any(|repair| repair == (losses::RATE_OUTLIER, 1)), "{:?}", repairs.collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn absurd_times_do_not_move_their_neighbours() {
     let run = subject("syst-text").convert(&absurd(), Cut::WHOLE);

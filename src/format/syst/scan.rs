@@ -15,6 +15,37 @@ const FOUND_BUILDS_LIMIT: usize = 2 * BUILDS_LIMIT;
 /// How many time stamps are used to find the start of the message clock.
 const FIRST_TIMESTAMPS: usize = 9;
 
+/// How many frequencies are told apart.
+const RATES_LIMIT: usize = 16;
+
+/// The frequencies in clock messages, in Hz, in the order in which they came first, and how often each came.
+#[derive(Clone, Debug, Default)]
+pub struct Rates(Vec<(u64, u64)>);
+
+impl Rates {
+    fn add(&mut self, hz: u64, count: u64) {
+        if let Some(known) = self.0.iter_mut().find(|known| known.0 == hz) {
+            known.1 += count;
+        } else if self.0.len() < RATES_LIMIT {
+            self.0.push((hz, count));
+        }
+    }
+
+    /// Whether a frequency may be right. One that came once, where another one came again, is damaged.
+    #[must_use]
+    pub fn admits(&self, hz: u64) -> bool {
+        let is_repeated = |known: &&(u64, u64)| known.1 > 1;
+        let mut repeated = self.0.iter().filter(is_repeated).peekable();
+        repeated.peek().is_none() || repeated.any(|known| known.0 == hz)
+    }
+
+    /// The first one that may be right.
+    #[must_use]
+    pub fn first(&self) -> Option<u64> {
+        self.0.iter().map(|known| known.0).find(|&hz| self.admits(hz))
+    }
+}
+
 /// Facts about the messages of a part, or of the whole input.
 #[derive(Debug, Default)]
 pub struct MessageFacts {
@@ -24,8 +55,8 @@ pub struct MessageFacts {
     pub with_timestamp: u64,
     /// The first few time stamps.
     first_timestamps: Vec<u64>,
-    /// The frequency of the message clock in Hz, from the first clock message.
-    pub message_hz: Option<u64>,
+    /// The frequencies of the message clock.
+    pub rates: Rates,
     /// The value of the message clock in the first clock message.
     pub first_clock: Option<u64>,
     /// Builds: offset, sender and number.
@@ -66,7 +97,7 @@ impl MessageFacts {
             self.add_timestamp(timestamp);
         }
         if let Some((value, hz)) = message.clock().filter(|(_, hz)| *hz != 0) {
-            self.message_hz = self.message_hz.or(Some(hz));
+            self.rates.add(hz, 1);
             self.first_clock = self.first_clock.or(Some(value));
         }
         if let Some(build) = message.build() {
@@ -79,7 +110,7 @@ impl MessageFacts {
         self.messages += next.messages;
         self.with_timestamp += next.with_timestamp;
         next.first_timestamps.into_iter().for_each(|timestamp| self.add_timestamp(timestamp));
-        self.message_hz = self.message_hz.or(next.message_hz);
+        next.rates.0.into_iter().for_each(|(hz, count)| self.rates.add(hz, count));
         self.first_clock = self.first_clock.or(next.first_clock);
         next.builds.into_iter().for_each(|build| self.add_build(build));
     }
@@ -163,4 +194,22 @@ pub fn first_sound(times: &[u64]) -> Option<u64> {
         2 * next.iter().filter(|&later| later < time).count() <= next.len()
     };
     times.iter().enumerate().find(is_sound).map(|(_, &time)| time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frequency_that_came_once_is_damaged_where_others_came_again() {
+        let mut rates = Rates::default();
+        assert!(rates.admits(7) && rates.first().is_none(), "nothing is known");
+        rates.add(9000, 1);
+        rates.add(1000, 1);
+        assert!(rates.admits(9000) && rates.admits(1000) && rates.first() == Some(9000), "either may be right");
+        rates.add(1000, 1);
+        assert!(!rates.admits(9000) && rates.admits(1000) && rates.first() == Some(1000));
+        rates.add(2000, 2);
+        assert!(rates.admits(1000) && rates.admits(2000), "it changed");
+    }
 }

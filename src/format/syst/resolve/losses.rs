@@ -3,7 +3,7 @@
 use crate::format::syst::decoded::Notice;
 use crate::format::syst::record::{Malformed, Marks};
 pub use crate::model::losses::{
-    ENTITY_LIMIT, EXIT_MISSING, SESSION_RESTART, TIME_HELD, TIME_OUTLIER, TIME_OVERFLOW, UNMATCHED_EXIT,
+    ENTITY_LIMIT, EXIT_MISSING, RATE_OUTLIER, SESSION_RESTART, TIME_HELD, TIME_OUTLIER, TIME_OVERFLOW, UNMATCHED_EXIT,
 };
 use crate::model::{Ledger, LossKind, losses};
 
@@ -33,7 +33,7 @@ pub fn of_notice(notice: Notice) -> Option<(LossKind, bool, u64)> {
         Notice::Beginless => (losses::BEGINLESS_MESSAGE, false, 1),
         Notice::UnknownTime => (losses::UNKNOWN_TIME, false, 0),
         Notice::WrongTime => (TIME_OUTLIER, false, 0),
-        Notice::WrongFrequency | Notice::WrongVersion => (losses::RATE_OUTLIER, false, 0),
+        Notice::WrongFrequency | Notice::WrongVersion => (RATE_OUTLIER, false, 0),
         Notice::UnknownPacket => (losses::UNKNOWN_PACKET, false, 0),
         Notice::Trigger | Notice::Frequency => return None,
     })

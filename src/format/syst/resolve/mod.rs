@@ -453,7 +453,9 @@ impl RecordResolver {
         let is_held_notice = matches!((stored.kind, judged), (RecordKind::Notice(_), JudgedTime::Clamped(_)));
         let has_stamp = stored.transport.or(stored.timestamp).is_some() && !is_held_notice;
         out.batch.note_judged(offset, has_stamp.then_some(time));
-        input.times.note(records, stored, time);
+        if !input.times.note(records, stored, time) {
+            out.ledger.enter(losses::RATE_OUTLIER, offset, 0);
+        }
         Some(time)
     }
 

@@ -26,8 +26,10 @@ struct Reading {
 pub struct ClockSenders {
     last: Vec<Reading>,
     count: u64,
-    /// The first two senders whose readings are not of one clock.
-    apart: Option<String>,
+    /// The first reading that is not of the same clock as those around it, and why.
+    apart: Option<(Reading, String)>,
+    /// Another reading is not, either: it is not damage.
+    is_confirmed: bool,
 }
 
 impl ClockSenders {
@@ -44,22 +46,28 @@ impl ClockSenders {
         let Some(last) = self.last.get_mut(place) else { return };
         let before = std::mem::replace(last, now);
         // A clock that was set back, or gets another rate, says nothing.
-        if self.apart.is_some() || before.ticks > ticks || before.hz != hz {
+        if self.is_confirmed || before.ticks > ticks || before.hz != hz {
             return;
         }
         let delay = (hz / 1000).saturating_mul(DELAY_MS);
         let range = before.ticks.saturating_sub(delay)..=ticks.saturating_add(delay);
         let mut others = self.last.iter().filter(|other| other.number > before.number && other.owner != owner);
-        let apart = others.find(|other| other.hz != hz || !range.contains(&other.ticks));
-        self.apart = apart.map(|other| {
-            let (from, to) = (before.ticks, ticks);
-            format!("{} at {} Hz lies between {from} and {to} at {hz} Hz of another sender", other.ticks, other.hz)
-        });
+        let Some(&other) = others.find(|other| other.hz != hz || !range.contains(&other.ticks)) else { return };
+        match &self.apart {
+            Some((first, _)) => self.is_confirmed = first.number != other.number,
+            None => {
+                let (from, to) = (before.ticks, ticks);
+                let why = format!("{} at {} Hz lies between {from} and {to} at {hz} Hz of another sender", other.ticks, other.hz);
+                self.apart = Some((other, why));
+            }
+        }
     }
 
-    /// Which readings cannot be of one clock.
+    /// Which readings cannot be of one clock. One that is alone and that its sender did not repeat may be true; else it is damage.
     pub fn contradiction(&self) -> Option<&str> {
-        self.apart.as_deref()
+        let (first, why) = self.apart.as_ref()?;
+        let is_last = self.last.iter().any(|last| last.number == first.number);
+        (self.is_confirmed || is_last).then_some(why.as_str())
     }
 }
 
@@ -83,6 +91,14 @@ mod tests {
         assert_eq!(judged(&[(1, 9_000, 1000), (2, 100, 1000), (1, 200, 1000)]), None, "a restart");
         assert_eq!(judged(&[(1, 1_000, 1000), (2, 2_000, 2000), (1, 3_000, 2000)]), None, "it gets faster");
         assert_eq!(judged(&[(1, 1_000, 1000), (2, 900_000, 1000)]), None, "nobody knows");
+    }
+
+    #[test]
+    fn one_damaged_reading_is_no_other_clock() {
+        let damaged = [(1, 1_000, 1000), (2, 1_100, 9000), (1, 2_000, 1000), (2, 2_100, 1000), (1, 3_000, 1000)];
+        assert_eq!(judged(&damaged), None, "its frequency");
+        assert_eq!(judged(&[(1, 1_000, 1000), (2, 901_100, 1000), (1, 2_000, 1000), (2, 2_100, 1000)]), None, "its value");
+        assert!(judged(&[(1, 1_000, 1000), (2, 9_100, 1000), (1, 2_000, 1000), (2, 10_100, 1000)]).is_some(), "another clock");
     }
 
     #[test]

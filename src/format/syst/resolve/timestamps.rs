@@ -9,7 +9,7 @@ use crate::format::syst::correlation::{ASSUMED, GIVEN, Line, Owner, Pair, Pairs,
 use crate::format::syst::decode::Records;
 use crate::format::syst::decoded::{Notice, RecordKind, Stored};
 use crate::format::syst::record::Marks;
-use crate::format::syst::scan::MessageFacts;
+use crate::format::syst::scan::{MessageFacts, Rates};
 use crate::model::{Certainty, ClockKind, ClockReadings, Finding, Matter, Nanos, Rate, SideClock};
 
 /// Between the last event before a restart and the first one after it.
@@ -76,6 +76,7 @@ pub struct MessageTimes {
     message_source: &'static str,
     /// Whether an option gives the rate. Rates in the capture are ignored then.
     message_is_given: bool,
+    rates: Rates,
     transport_is_given: bool,
     /// No message has a time stamp.
     by_order: bool,
@@ -114,7 +115,7 @@ impl MessageTimes {
             None => (None, ASSUMED, Pairs::default()),
         };
         let first_timestamp = facts.first_timestamp();
-        let recorded = facts.message_hz.or(pairs.firsts().next().map(|pair| pair.hz)).and_then(|hz| Rate::from_hz(hz, 1));
+        let recorded = facts.rates.first().or(pairs.firsts().next().map(|pair| pair.hz)).and_then(|hz| Rate::from_hz(hz, 1));
         let (message_rate, message_source) = match (message_rate, recorded) {
             (Some(rate), _) => (rate, GIVEN),
             (None, Some(rate)) => (rate, RECORDED),
@@ -129,6 +130,7 @@ impl MessageTimes {
             message: Line::new(message_rate),
             message_source,
             message_is_given: is_given,
+            rates: facts.rates.clone(),
             transport_is_given: is_transport_given,
             by_order: !has_transport && facts.with_timestamp == 0,
             shift_ns: 0,
@@ -164,7 +166,7 @@ impl MessageTimes {
                 readings.add(time, wall);
             }
             None => {
-                let recorded = facts.first_clock.zip(facts.message_hz.and_then(|hz| Rate::from_hz(hz, 1)));
+                let recorded = facts.first_clock.zip(facts.rates.first().and_then(|hz| Rate::from_hz(hz, 1)));
                 let (ticks, rate) = recorded.or(facts.first_timestamp().map(|ticks| (ticks, self.message.rate)))?;
                 readings.add(Nanos(self.message.nanos(ticks)?), wall_time(ticks, rate)?);
             }
@@ -351,30 +353,35 @@ impl MessageTimes {
         Nanos(self.last.unwrap_or(0))
     }
 
-    /// Notes facts about the clocks in a record. `time` is the judged time of the record.
+    /// Notes facts about the clocks in a record. `time` is the judged time of the record. False if a frequency in it is not used.
     #[inline]
-    pub fn note(&mut self, records: &Records, stored: &Stored, time: Nanos) {
+    pub fn note(&mut self, records: &Records, stored: &Stored, time: Nanos) -> bool {
         match stored.kind {
             RecordKind::Clock if !stored.marks.has(Marks::CRC_BAD) && stored.extra != 0 => {
-                self.note_clock(owner_of(records, stored), stored, time);
+                return self.note_clock(owner_of(records, stored), stored, time);
             }
             RecordKind::Notice(Notice::Frequency) if !self.transport_is_given => {
-                let (Some(line), Some(rate)) = (&mut self.transport, Rate::from_hz(stored.value, 1)) else { return };
-                line.bend(stored.transport.unwrap_or(0), rate);
-                self.transport_source = RECORDED;
+                if let (Some(line), Some(rate)) = (&mut self.transport, Rate::from_hz(stored.value, 1)) {
+                    line.bend(stored.transport.unwrap_or(0), rate);
+                    self.transport_source = RECORDED;
+                }
             }
             _ => {}
         }
+        true
     }
 
     #[cold]
-    fn note_clock(&mut self, owner: Option<Owner>, stored: &Stored, time: Nanos) {
-        self.correlations += 1;
-        self.correlation = Some((stored.value, stored.extra, stored.transport));
-        let Some(rate) = Rate::from_hz(stored.extra, 1) else { return };
+    fn note_clock(&mut self, owner: Option<Owner>, stored: &Stored, time: Nanos) -> bool {
+        let Some(rate) = Rate::from_hz(stored.extra, 1) else { return false };
         if let (None, Some(owner)) = (&self.transport, owner) {
             self.senders.note(owner, stored.value, stored.extra);
         }
+        if !self.rates.admits(stored.extra) {
+            return false;
+        }
+        self.correlations += 1;
+        self.correlation = Some((stored.value, stored.extra, stored.transport));
         let clock = owner.and_then(|owner| self.pairs.clock_of(owner)).unwrap_or(0);
         if let Some(wall) = wall_time(stored.value, rate)
             && *self.wall_clock.get_or_insert(clock) == clock
@@ -382,7 +389,7 @@ impl MessageTimes {
             self.wall.add(time, wall);
         }
         if *self.main_clock.get_or_insert(clock) != clock {
-            return;
+            return true;
         }
         if !self.message_is_given {
             if self.transport.is_some() && self.message_source != RECORDED {
@@ -398,6 +405,7 @@ impl MessageTimes {
         {
             self.target.add(time, Nanos(value));
         }
+        true
     }
 
     /// Notes the clock's reading after a restart.
