@@ -15,6 +15,8 @@ const ERASED_MIN: usize = 16;
 const TEXT_MIN: usize = 8;
 /// More text than this is no boot loader's.
 const TEXT_MAX: usize = 64 << 10;
+/// If nearly all of this number of bytes after it are text, too, it goes on, with a damaged byte in it.
+const LINES_BYTES: usize = 512;
 /// Of equal bytes at the edge of a recording some may belong to it.
 const EDGE_BYTES: usize = 12;
 /// How much of a recording is decoded to see what is lost, and how much of erased memory with it, in bytes.
@@ -103,8 +105,11 @@ fn text_ends(bytes: &[u8]) -> Vec<usize> {
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n' | 0x1b);
     let head = bytes.get(..TEXT_MAX).unwrap_or(bytes);
     let text = head.iter().take_while(|byte| is_text(byte)).count();
-    // Recordings may be text.
-    if text < TEXT_MIN || text == head.len() || is_recording(head.get(..text).unwrap_or_default()) {
+    // Recordings may be text, with damage in it.
+    let next = head.get(text..).unwrap_or_default();
+    let next = next.get(..LINES_BYTES).unwrap_or(next);
+    let goes_on = next.iter().filter(|byte| is_text(byte)).count() * 20 > next.len() * 19;
+    if text < TEXT_MIN || text == head.len() || goes_on || is_recording(head.get(..text).unwrap_or_default()) {
         return Vec::new();
     }
     let line_ends = |end: &usize| head.get(end - 1) == Some(&b'\n');
@@ -210,5 +215,12 @@ mod tests {
             let mut all = input.recognise(format, &FormatOptions::default(), &ReadOptions::default()).unwrap();
             assert!(all.remove(0).input.bytes() == text);
         }
+        // Nor if the first message has the damaged character.
+        let mut text = recording(*FORMATS.iter().find(|format| format.name() == "syst-text").unwrap());
+        let marker = memchr::memmem::find(&text, b"RAW DATA: ").unwrap();
+        text[marker + 13] = 0xB2;
+        let input = Input::from_vec(text.clone(), &ReadOptions::default()).unwrap();
+        let mut all = input.recognise(None, &FormatOptions::default(), &ReadOptions::default()).unwrap();
+        assert!(all.remove(0).input.bytes() == text);
     }
 }

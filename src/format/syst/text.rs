@@ -445,7 +445,13 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                     Listed::Repeated => {}
                     Listed::Only(frame) => not_ok += add(records, decoder, &frame, context, part.end),
                     Listed::Unlisted => {
-                        let Some((marker, digits)) = damaged_marker(line) else {
+                        // After a message, and after other bytes that are no text, the digits may be the rest of that message.
+                        let begins = || {
+                            let before = part.input.get(..offset).unwrap_or(&[]);
+                            let is_line = before.last().is_none_or(|&byte| is_line_end(byte));
+                            is_line && before.trim_ascii_end().last().is_none_or(|&byte| is_text(byte))
+                        };
+                        let Some((marker, digits)) = damaged_marker(line, begins) else {
                             records.add_console(line, context);
                             return 0;
                         };
@@ -492,8 +498,15 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
 /// The fewest bytes of a damaged marker that are right, in their places.
 const MARKER_RIGHT_BYTES: usize = 11;
 
-/// Where the damaged marker of a line that ends with the digits of a message begins, and the digits.
-fn damaged_marker(line: &[u8]) -> Option<(usize, &[u8])> {
+fn is_text(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | 0x1B | b' '..=b'~')
+}
+
+/// The fewest digits that are the rest of a message if bytes that are not of a text come right before them.
+const REST_DIGITS: usize = 16;
+
+/// Where the damaged marker of a line that ends with the digits of a message begins, and the digits. `begins`: it is a whole line.
+fn damaged_marker(line: &[u8], begins: impl FnOnce() -> bool) -> Option<(usize, &[u8])> {
     let line = line.trim_ascii_end();
     let digits = line.iter().rev().take_while(|byte| byte.is_ascii_hexdigit()).count();
     // The header of a message.
@@ -505,7 +518,9 @@ fn damaged_marker(line: &[u8]) -> Option<(usize, &[u8])> {
     // A byte may be missing or surplus, so that the marker's end is not before the digits.
     let starts = (before.len().saturating_sub(MARKER.len() + 1)..before.len()).take(3);
     let mut found = starts.filter(|&start| before.get(start..).is_some_and(is_near));
-    found.next().map(|start| (start, digits))
+    // Erased memory or noise may be in place of the marker, and of the first digits.
+    let is_overwritten = || digits.len() >= REST_DIGITS && before.last().is_some_and(|&byte| !is_text(byte)) && begins();
+    found.next().or_else(|| is_overwritten().then_some(before.len())).map(|start| (start, digits))
 }
 
 /// The facts of a part.
@@ -688,6 +703,21 @@ mod tests {
     }
 
     const HELLO: &str = "42502A0168656C6C6F00";
+
+    #[test]
+    fn an_overwritten_marker_is_damage() {
+        let kinds = |text: &str| listed(text).iter().map(|(kind, ..)| *kind).collect::<Vec<_>>();
+        let damaged = RecordKind::Malformed(Malformed::DamagedMarker);
+        for before in ["\0\0\0\0\0\0", "SYS-T R\u{fffd}\u{fffd}"] {
+            let console = RecordKind::Console;
+            assert_eq!(kinds(&format!("boot\n{before}{HELLO}\nend\n")), [console, console, damaged, console], "{before:?}");
+        }
+        for text in [format!("boot\n\0\0{}\n", &HELLO[..12]), format!("{HELLO}\n"), format!("\0\0\n\0{HELLO}\n")] {
+            assert!(!kinds(&text).contains(&damaged), "{text:?}");
+        }
+        // The rest of the digits of a message that was counted.
+        assert!(!kinds(&format!("SYS-T RAW DATA: 4250\u{1}{HELLO}\n")).contains(&damaged));
+    }
 
     #[test]
     fn a_message_with_a_damaged_marker_is_not_console_text() {
