@@ -61,6 +61,18 @@ impl Deframer {
         Deframer { have: place % FRAME_BYTES, ..Deframer::default() }
     }
 
+    /// The place in a frame of the next byte.
+    #[must_use]
+    pub fn place(&self) -> usize {
+        self.have
+    }
+
+    /// The next byte is at this place in a frame: bytes were lost before it, at least one, and which source it is of is not known.
+    pub fn move_to(&mut self, place: usize) {
+        let broken_bytes = self.broken_bytes + self.have.max(1) as u64;
+        *self = Deframer { broken_bytes, ..Deframer::within_frame(place) };
+    }
+
     /// The number of bytes so far that belong to no whole frame. At the end of the input: `is_last`.
     #[must_use]
     pub fn broken_bytes(&self, is_last: bool) -> u64 {

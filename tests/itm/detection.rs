@@ -21,7 +21,7 @@ fn recordings_are_recognised_also_from_their_middle() {
             GenerateOptions { bytes: 60_000, seed, is_framed: seed % 2 == 1, damage, times, ..GenerateOptions::default() };
         let capture = generated_with(&options);
         if options.is_framed && damage == Damage::Bytes {
-            // Where bytes are missing, all frames up to the next sync word are lost: the source has to be named.
+            // So many bytes are missing that no piece has enough frames without damage: the source has to be named.
             continue;
         }
         assert!(score(format, &capture) >= 80, "{options:?}");
@@ -93,6 +93,27 @@ fn frames_may_begin_anywhere() {
         }
         let noise: Vec<u8> = (0..999).map(|index: u32| ((index * index * 37) >> 5) as u8).collect();
         check(&[&noise, &tpiu::FULL_SYNC[..], &capture].concat(), 1003, 0);
+    }
+}
+
+/// Many formatters never send a full sync word. After lost bytes the packets show where frames begin.
+#[test]
+fn frames_are_found_again_after_lost_bytes() {
+    for seed in 1..4 {
+        let capture = generated_with(&GenerateOptions { bytes: 60_000, seed, is_framed: true, ..GenerateOptions::default() });
+        let mut capture: Vec<u8> = capture.chunks(4).filter(|word| **word != tpiu::FULL_SYNC).flatten().copied().collect();
+        let whole = convert(&capture, Cut::WHOLE).summary.ledger.frames_ok;
+        for (lost, at) in [(1, 30_000), (2, 12_345), (5, 50_001)] {
+            capture.drain(at..at + lost);
+        }
+        assert!(score(subject().format, &capture) >= 80);
+        for cut in [Cut::WHOLE, Cut { threads: 2, window_bytes: 1000 }] {
+            let conversion = convert(&capture, cut);
+            let ok = conversion.summary.ledger.frames_ok;
+            assert!(ok * 20 > whole * 19 && ok < whole, "{ok} of {whole} packets");
+            let hints = conversion.summary.facts.hints.join(" ");
+            assert!(!hints.contains("an ITM stream, too"), "{hints}");
+        }
     }
 }
 

@@ -1,8 +1,18 @@
 //! Bytes → packets: in parallel from a bare stream, in file order from CoreSight frames.
 
+use super::probe::place_of;
 use crate::format::{Decode, Part};
 use crate::frame::swo::{LOOKAHEAD_BYTES, MAX_PACKET_BYTES, NoPacket, Packet, each_packet, read};
 use crate::frame::tpiu::{Deframer, FRAME_BYTES};
+
+/// After each block of this number of bytes it is judged whether frames begin where they are read.
+const BLOCK_BYTES: usize = 512;
+/// It has at least this number of bytes that are not part of a packet, or are of a source that has sent fewer than [`RARE_BYTES`].
+const STRANGE_LEAST: u64 = 2;
+const RARE_BYTES: u64 = 16;
+/// How many of the next bytes are read to find out where frames begin, and the most blocks from one search in vain to the next.
+const AHEAD_BYTES: usize = 2048;
+const WAIT_BLOCKS: u32 = 64;
 
 /// How a stream is wrapped, and where in the input it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,38 +91,82 @@ pub struct FramedReader {
     next: usize,
     /// The bytes before the first frame.
     skipped: u64,
+    /// Signs that frames do not begin where they are read, in this block.
+    strange: u64,
+    /// The blocks until frames may be searched for again, and how many they were last time.
+    wait: (u32, u32),
     /// The number of bytes of each other source so far.
     pub others: Vec<u64>,
 }
 
 impl FramedReader {
-    /// Reads the next part, `bytes` at `offset`, and puts its packets into `records`. The first frame begins at `start` in the input; the last
-    /// part ends it.
-    pub fn read(&mut self, source: u8, start: usize, (bytes, offset): (&[u8], usize), is_last: bool, records: &mut Records) {
-        records.clear((offset, offset + bytes.len()));
-        let skipped = start.saturating_sub(offset).min(bytes.len());
-        let (bytes, offset) = (bytes.get(skipped..).unwrap_or(&[]), offset + skipped);
-        self.skipped += skipped as u64;
+    /// Reads the next part of the input, and puts its packets into `records`. The first frame begins at `start`.
+    pub fn read(&mut self, source: u8, start: usize, part: Part<'_>, records: &mut Records) {
+        records.clear((part.start, part.end));
+        let mut at = start.clamp(part.start, part.end);
+        self.skipped += (at - part.start) as u64;
         self.others.resize(128, 0);
-        let FramedReader { deframer, bytes: stream, origins, others, .. } = self;
+        // The blocks are the same wherever parts begin.
+        while at < part.end {
+            let end = part.end.min((at / BLOCK_BYTES + 1) * BLOCK_BYTES);
+            self.read_block(source, part.input.get(at..end).unwrap_or_default(), at);
+            let bad = records.bad;
+            self.unpack(false, records);
+            self.strange += records.bad - bad;
+            at = end;
+            if at.is_multiple_of(BLOCK_BYTES) {
+                self.end_block(source, part.input.get(at..).unwrap_or_default());
+            }
+        }
+        if part.end >= part.input.len() {
+            self.unpack(true, records);
+        }
+        let done = self.next.saturating_sub(MAX_PACKET_BYTES);
+        self.bytes.drain(..done);
+        self.origins.drain(..done);
+        self.next -= done;
+    }
+
+    fn read_block(&mut self, source: u8, bytes: &[u8], offset: usize) {
+        let FramedReader { deframer, bytes: stream, origins, others, strange, .. } = self;
         deframer.each(bytes, |from, byte, index, at| {
             if from == source {
                 stream.push(byte);
                 origins.push((offset + index + at).saturating_sub(FRAME_BYTES - 1) as u64);
             } else if from != 0 {
-                others[usize::from(from & 0x7F)] += 1;
+                let of = &mut others[usize::from(from & 0x7F)];
+                *of += 1;
+                *strange += u64::from(*of < RARE_BYTES);
             }
         });
+    }
+
+    fn unpack(&mut self, is_last: bool, records: &mut Records) {
         let end = if is_last { self.bytes.len() } else { self.bytes.len().saturating_sub(LOOKAHEAD_BYTES) };
         while self.next < end {
             let found = read(&self.bytes, self.next);
             records.add(self.origins.get(self.next).copied().unwrap_or(0), found);
             self.next += found.map_or(1, |(_, len)| len);
         }
-        let done = self.next.saturating_sub(MAX_PACKET_BYTES);
-        self.bytes.drain(..done);
-        self.origins.drain(..done);
-        self.next -= done;
+    }
+
+    /// Searches for frames after a block that shows that they begin elsewhere: bytes were lost.
+    fn end_block(&mut self, source: u8, rest: &[u8]) {
+        let is_strange = std::mem::take(&mut self.strange) >= STRANGE_LEAST;
+        let (left, last) = self.wait;
+        if left > 0 {
+            self.wait.0 -= 1;
+        } else if !is_strange {
+            self.wait.1 = last / 2;
+        } else {
+            let wait = (2 * last).clamp(1, WAIT_BLOCKS);
+            self.wait = (wait, wait);
+            let ahead = rest.get(..AHEAD_BYTES).unwrap_or(rest);
+            if let Some(place) = place_of(ahead, source, self.deframer.place()) {
+                self.deframer.move_to(place);
+                self.wait = (0, 0);
+            }
+        }
     }
 
     /// The bytes so far that are not part of a whole frame.

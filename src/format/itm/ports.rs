@@ -117,12 +117,10 @@ pub fn bytes_of(stream: &[u8], wanted: u16, out: &mut dyn FnMut(&[u8])) -> Vec<(
             Wrapping::Bare(_) => cut(&Packets, stream, start + PIECE_BYTES),
             Wrapping::Framed(..) => stream.len().min(start + PIECE_BYTES),
         };
+        let part = Part::new(stream, start..end);
         match wrapping {
-            Wrapping::Bare(first) => records.read(Part::new(stream, start..end), first),
-            Wrapping::Framed(source, first) => {
-                let part = (stream.get(start..end).unwrap_or(&[]), start);
-                framed.read(source, first, part, end >= stream.len(), &mut records);
-            }
+            Wrapping::Bare(first) => records.read(part, first),
+            Wrapping::Framed(source, first) => framed.read(source, first, part, &mut records),
         }
         each(&records);
         start = end.max(start + 1);

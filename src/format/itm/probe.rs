@@ -25,6 +25,9 @@ const LEAST_PACKETS: u64 = 16;
 const NOISE_BAD_LEAST: u64 = 16;
 const NOISE_COVERED_MOST: f64 = 0.93;
 
+/// A place in a frame is clearly better than another one from this difference of their fits on.
+const BETTER_LEAST: i64 = 8;
+
 /// A stream is looked for at this number of synchronisation packets: other bytes may contain one.
 const NOISE_SYNCS: usize = 16;
 
@@ -90,6 +93,11 @@ impl Evidence {
             }
         });
         all
+    }
+
+    /// Packets speak for the place of frames, damage against it.
+    fn fit(&self) -> i64 {
+        self.packets as i64 - 8 * self.bad as i64
     }
 
     fn covered(&self) -> f64 {
@@ -167,15 +175,10 @@ impl Framed {
         self.evidence.packets >= LEAST_PACKETS && self.evidence.bad == 0
     }
 
-    /// Packets speak for the place of frames, damage against it.
-    fn fit(&self) -> i64 {
-        self.evidence.packets as i64 - 8 * self.evidence.bad as i64
-    }
-
     /// Other places have other packets up to the first full sync word only; a few may occur by chance, so the begin of the input is preferred.
     fn is_better_than(&self, best: &Framed) -> bool {
         let is_at_begin = best.start == 0 && self.start > 0;
-        self.fit() > best.fit() + if is_at_begin { LEAST_PACKETS as i64 } else { 0 }
+        self.evidence.fit() > best.evidence.fit() + if is_at_begin { LEAST_PACKETS as i64 } else { 0 }
     }
 
     fn at(start: usize, source: u8, stream: &[u8]) -> Framed {
@@ -225,9 +228,19 @@ fn framed(sample: &[u8], wanted: Option<u8>) -> Option<Framed> {
     }
     // A source that is a stream for sure comes before one that may be.
     all.into_iter().reduce(|best, one| {
-        let is_better = (one.seen.is_some(), one.fit()) > (best.seen.is_some(), best.fit());
+        let is_better = (one.seen.is_some(), one.evidence.fit()) > (best.seen.is_some(), best.evidence.fit());
         if is_better { one } else { best }
     })
+}
+
+/// The place in a frame of the first of these bytes, if that is clearly not `now`: bytes were lost before them. The packets of the source show it.
+pub(super) fn place_of(bytes: &[u8], source: u8, now: usize) -> Option<usize> {
+    let fit = |place| {
+        let sources = tpiu::sources(bytes, place);
+        sources.iter().find(|(of, _)| *of == source).map_or(0, |(_, stream)| Evidence::of(stream).fit())
+    };
+    let (best, place) = (0..tpiu::FRAME_BYTES).map(|place| (fit(place), place)).max()?;
+    (best > fit(now) + BETTER_LEAST).then_some(place)
 }
 
 /// Whether there are few sources. Other bytes soon name more.
@@ -260,13 +273,22 @@ pub(super) fn wrapping_of(input: &[u8], source: Option<u8>) -> Wrapping {
 pub(super) fn other_streams(input: &[u8], source: u8, start: usize) -> Vec<u8> {
     let sources = tpiu::sources(sample_of(input).get(start..).unwrap_or_default(), 0);
     let is_stream = |(other, stream): &(u8, Vec<u8>)| *other != source && Evidence::of(stream).probe("").is_some();
-    sources.iter().filter(|found| is_stream(found)).map(|(other, _)| *other).collect()
+    // After bytes were lost, any bytes name sources.
+    let has_few = sources.len() <= SOURCES_MAX;
+    sources.iter().filter(|_| has_few).filter(|found| is_stream(found)).map(|(other, _)| *other).collect()
 }
 
 /// The wrapping of an input, and the evidence for the format.
 pub(super) fn judge(input: &[u8]) -> (Wrapping, Option<Probe>) {
     let sample = sample_of(input);
-    let framed = framed(sample, None);
+    let mut in_frames = framed(sample, None);
+    if in_frames.as_ref().is_none_or(|framed| framed.seen.is_none()) {
+        // Where bytes were lost, the frames after them begin elsewhere: a piece shows which source it is.
+        let pieces = sample.chunks(sample.len().div_ceil(4).max(1));
+        let piece = pieces.filter_map(|piece| framed(piece, None)).find(|framed| framed.seen.is_some());
+        let whole = piece.and_then(|piece| Some(Framed { seen: piece.seen, ..framed(sample, Some(piece.source))? }));
+        in_frames = whole.or(in_frames);
+    }
     // Of most other formats, a quarter shows that too much is no packet.
     let first = sample.get(..sample.len() / 4).unwrap_or_default();
     let is_hopeless = Evidence::of(first).bad as f64 > (1.0 - COVERED_LEAST) * sample.len() as f64;
@@ -274,7 +296,7 @@ pub(super) fn judge(input: &[u8]) -> (Wrapping, Option<Probe>) {
     let start = start_of_stream(sample);
     let after_noise = || Evidence::of(sample.get(start..)?).probe(&format!(" after {start} other bytes")).filter(|_| start > 0);
     let bare = as_it_is.or_else(after_noise);
-    let Some(mut framed) = framed else { return (Wrapping::Bare(start), bare) };
+    let Some(mut framed) = in_frames else { return (Wrapping::Bare(start), bare) };
     let wrapping = Wrapping::Framed(framed.source, framed.start);
     match (framed.seen.take(), bare) {
         // A stream in frames may also be read without them, the other way round hardly.

@@ -185,8 +185,7 @@ impl Recording for Scanner {
                 }
                 facts.page.get_or_insert(0);
                 let mut records = Records::default();
-                let part = bytes.get(start..end).unwrap_or(&[]);
-                facts.framed.read(source, first, (part, start), end >= bytes.len(), &mut records);
+                facts.framed.read(source, first, Part::new(bytes, start..end), &mut records);
                 records.packets.iter().filter_map(|record| record.packet.ok()).for_each(|packet| facts.add(packet));
             }
         }

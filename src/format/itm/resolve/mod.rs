@@ -11,7 +11,7 @@ use super::InputOptions;
 use super::decode::{FramedReader, Record, Records, Wrapping};
 use super::highs::Highs;
 use super::scan::{LOCAL_COUNTER, PortFacts, ScanFacts};
-use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
+use crate::format::{Detail, Facts, ListRecord, Part, Resolve, Resolved};
 use crate::frame::swo::{Delay, NoPacket, Packet};
 use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, Ledger, LossKind, LossNote, Matter, Nanos, Rate, Ticks, losses,
@@ -325,7 +325,7 @@ impl InputResolver {
     fn unframe<'a>(&mut self, bytes: &[u8], records: &'a Records, unframed: &'a mut Records) -> &'a Records {
         let Wrapping::Framed(source, first) = self.wrapping else { return records };
         let (start, end) = records.range;
-        self.framed.read(source, first, (bytes.get(start..end).unwrap_or(&[]), start), end >= bytes.len(), unframed);
+        self.framed.read(source, first, Part::new(bytes, start..end), unframed);
         unframed
     }
 
