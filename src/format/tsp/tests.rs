@@ -174,6 +174,20 @@ fn flipped_bits_do_not_scale_the_time() {
     }
 }
 
+/// The hook of a tick, whose count is that of the tick before, keeps its time, and so do the packets after it.
+#[test]
+fn a_damaged_count_of_a_tick_hook_moves_no_time() {
+    let (capture, _) = generate_with_truth(&GenerateOptions { bytes: 60_000, ..GenerateOptions::default() });
+    let whole = times(&capture, TimerOptions::default()).0;
+    let is_tick_hook = |at: &usize| capture[at + 4] == id::TASK_INCREMENT_TICK;
+    let ticks: Vec<usize> = whole.iter().map(|&(offset, _)| offset as usize).filter(is_tick_hook).collect();
+    for at in ticks.iter().copied().skip(20).step_by(7) {
+        let mut damaged = capture.clone();
+        damaged[at + 5] ^= 8;
+        assert!(times(&damaged, TimerOptions::default()).0 == whole, "the count at {at}");
+    }
+}
+
 #[test]
 fn markers_alone_tell_the_timer() {
     let options = GenerateOptions { bytes: 3_000_000, timer: TimerKind::Modulo1000, ..GenerateOptions::default() };

@@ -391,11 +391,15 @@ impl Clock {
     }
 
     /// The ticks of a packet whose tick count is damaged: those of the packet before, or of the next one, which is this way further, if
-    /// the timer fell meanwhile.
+    /// the timer fell meanwhile. The tick hook has the count before the next one.
     fn between(&self, at: At<'_>, way: Option<i64>) -> (Option<u64>, TimeStatus) {
         let way = way.unwrap_or(0).unsigned_abs();
-        let falls = at.packet().since_tick < self.last_since;
-        (Some(self.ticks + if falls { way } else { 0 }), TimeStatus::Replaced)
+        let further = match at.packet() {
+            packet if packet.id == id::TASK_INCREMENT_TICK => way.saturating_sub(1),
+            packet if packet.since_tick < self.last_since => way,
+            _ => 0,
+        };
+        (Some(self.ticks + further), TimeStatus::Replaced)
     }
 
     fn begin_run(&mut self, ticks: u64, at: At<'_>) {
