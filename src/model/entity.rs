@@ -9,6 +9,12 @@ use rustc_hash::FxHashMap;
 
 use super::{Arg, ArgValue};
 
+/// What a thing without a name is called. Where things have addresses instead of numbers, arguments show them in hex, too.
+#[must_use]
+pub fn numbered(noun: &str, number: u32) -> String {
+    if number < 1 << 16 { format!("{noun} #{number}") } else { format!("{noun} {number:#x}") }
+}
+
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

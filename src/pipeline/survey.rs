@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::flow::read;
 use super::{ConvertError, InputSummary, Options, Progress, Source};
-use crate::model::{Entities, EventBatch, EventKind, LaneKind, LaneOwner, Nanos, TaskKind};
+use crate::model::{Entities, EventBatch, EventKind, LaneKind, LaneOwner, Nanos, TaskKind, numbered};
 
 /// The result of [`survey`].
 #[derive(Clone, Debug)]
@@ -374,5 +374,5 @@ fn named(entities: &Entities) -> Contents {
 }
 
 fn called(name: Option<&str>, kind: &str, number: u32) -> String {
-    name.filter(|name| !name.is_empty()).map_or_else(|| format!("{kind} #{number}"), str::to_owned)
+    name.filter(|name| !name.is_empty()).map_or_else(|| numbered(kind, number), str::to_owned)
 }

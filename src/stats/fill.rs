@@ -11,6 +11,7 @@ use super::tasks::{LongestWait, TaskState};
 use super::{LOG_SEVERITIES, Statistics};
 use crate::model::{
     CoreId, Entities, IsrId, LaneId, LaneKind, LaneOwner, MachineId, NameId, ObjectId, StepResult, TaskId, Wait, WaitReason,
+    numbered,
 };
 
 fn log_reports(counts: &[u64; LOG_SEVERITIES.len()]) -> Vec<LogReport> {
@@ -303,7 +304,7 @@ fn object_name(entities: &Entities, object: ObjectId) -> String {
 }
 
 fn named_or(name: Option<&str>, noun: &str, number: u32) -> String {
-    name.filter(|name| !name.is_empty()).map_or_else(|| format!("{noun} #{number}"), ToString::to_string)
+    name.filter(|name| !name.is_empty()).map_or_else(|| numbered(noun, number), ToString::to_string)
 }
 
 /// The name of the thing that a task waits for, as in the trace.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::numbers::{Numbers, UNKNOWN_TID};
 use super::tasks::Drawn;
 use super::{At, Timeline};
-use crate::model::{CoreId, Entities, GroupId, Lane, LaneKind, LaneOwner, Object, Session, Task, TaskId, TaskKind};
+use crate::model::{CoreId, Entities, GroupId, Lane, LaneKind, LaneOwner, Object, Session, Task, TaskId, TaskKind, numbered};
 use crate::track::{Track, TrackId, TrackKind, Unit};
 
 /// The shared groups, in their order.
@@ -82,7 +82,7 @@ fn description_of(session: &Session) -> Option<String> {
 pub fn task_name(task: &Task) -> String {
     let name = match &task.name {
         Some(name) if !name.is_empty() => name.to_string(),
-        _ => format!("task #{}", task.number),
+        _ => numbered("task", task.number),
     };
     match task.session {
         0 => name,
@@ -94,7 +94,7 @@ pub fn task_name(task: &Task) -> String {
 pub fn object_name(object: &Object) -> String {
     match &object.name {
         Some(name) if !name.is_empty() => name.to_string(),
-        _ => format!("{} #{}", object.kind.noun(), object.number),
+        _ => numbered(object.kind.noun(), object.number),
     }
 }
 
@@ -102,9 +102,9 @@ pub fn object_name(object: &Object) -> String {
 pub fn lane_name(lane: &Lane) -> String {
     match (&lane.name, lane.kind) {
         (Some(name), _) if !name.is_empty() => name.to_string(),
-        (_, LaneKind::Events | LaneKind::Log) => format!("marker #{}", lane.number),
-        (_, LaneKind::Values) => format!("value #{}", lane.number),
-        (_, LaneKind::States) => format!("state #{}", lane.number),
+        (_, LaneKind::Events | LaneKind::Log) => numbered("marker", lane.number),
+        (_, LaneKind::Values) => numbered("value", lane.number),
+        (_, LaneKind::States) => numbered("state", lane.number),
     }
 }
 
@@ -286,8 +286,8 @@ impl Timeline {
             let rank = i32::try_from(self.layout.numbers.rank(rank)).unwrap_or(i32::MAX);
             let entity = &entities.tasks[task];
             let description = match entity.kind {
-                TaskKind::TimerService => format!("task #{}, the timer service", entity.number),
-                _ => format!("task #{}", entity.number),
+                TaskKind::TimerService => numbered("task", entity.number) + ", the timer service",
+                _ => numbered("task", entity.number),
             };
             let name = self.writer.text_of(drawn.comm);
             push_task(&mut tracks, drawn, self.process_name(name.clone()), name, &description, rank);

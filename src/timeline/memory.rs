@@ -29,8 +29,10 @@ impl Timeline {
                 HeapOp::Allocate => self.words.malloc,
                 HeapOp::Free => self.words.free,
             };
-            let number = |name, value| Note { name, value: NoteValue::Uint(value) };
-            let notes = [number(self.words.bytes, u64::from(bytes)), number(self.words.address, address)];
+            let notes = [
+                Note { name: self.words.bytes, value: NoteValue::Uint(bytes.into()) },
+                Note { name: self.words.address, value: NoteValue::Hex(address) },
+            ];
             let notes = if has_failed || address == UNKNOWN_ADDRESS { &notes[..1] } else { &notes[..] };
             self.writer.instant(track, at.time_ns, SliceName::Name(name), notes, None);
         }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::layout::{Group, object_name};
 use super::writer::{Name, Note, NoteValue, SliceName};
 use super::{At, Timeline};
-use crate::model::{Level, ObjectId, ObjectKind, ObjectOp, TaskId, WaitReason};
+use crate::model::{Level, ObjectId, ObjectKind, ObjectOp, TaskId, WaitReason, numbered};
 use crate::track::{Flow, TrackId, TrackKind, Unit};
 
 /// Limit of items of one object that are followed. In longer queues only the newest have a flow.
@@ -286,7 +286,7 @@ impl Timeline {
             ObjectKind::CountingSemaphore | ObjectKind::BinarySemaphore => TrackKind::Counter { unit: Unit::Count },
             _ => TrackKind::Counter { unit: Unit::Named("items") },
         };
-        let mut description = format!("{} #{}", entity.kind.noun(), entity.number);
+        let mut description = numbered(entity.kind.noun(), entity.number);
         match self.objects[object.index()].capacity {
             Some((bytes, _)) if entity.kind.is_stream() => description += &format!(" of {bytes} bytes"),
             Some((items, item_bytes)) if item_bytes > 0 => description += &format!(" of {items} items of {item_bytes} bytes"),

@@ -59,6 +59,8 @@ pub struct Note {
 pub enum NoteValue {
     Uint(u64),
     Int(i64),
+    /// An address.
+    Hex(u64),
     Float(f64),
     Name(Name),
     /// A text put into the present block with [`Writer::add_text`].
@@ -311,6 +313,7 @@ impl Writer {
         let value = match note.value {
             NoteValue::Uint(value) => AnnotationValue::Uint(value),
             NoteValue::Int(value) => AnnotationValue::Int(value),
+            NoteValue::Hex(value) => AnnotationValue::Hex(value),
             NoteValue::Float(value) => AnnotationValue::Float(value),
             NoteValue::Text(index) => AnnotationValue::Text(index),
             NoteValue::Name(value) => AnnotationValue::Name(self.local(value)),
