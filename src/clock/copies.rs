@@ -96,6 +96,14 @@ impl Copies {
         self.search([bytes, &[]], start).filter(|(copied, distance)| copied + SOON >= *distance).map_or(0, |copy| copy.0)
     }
 
+    /// How many bytes from `start` on are there twice, one after the other, and no more often: the bytes of a program that repeats itself
+    /// go on after that. 0 if too few are.
+    #[cold]
+    pub fn twice(&mut self, bytes: &[u8], start: u64) -> u64 {
+        let is_twice = |&(copied, distance): &(u64, u64)| copied >= WITHIN_BYTES && copied.abs_diff(distance) <= SOON;
+        self.search([bytes, &[]], start).filter(is_twice).map_or(0, |copy| copy.0)
+    }
+
     fn copied_in(&mut self, pieces: Pieces<'_>, start: u64) -> u64 {
         self.search(pieces, start).map_or(0, |copy| copy.0)
     }

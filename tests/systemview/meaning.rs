@@ -192,6 +192,69 @@ fn an_overflow_beside_damage_is_a_loss() {
     assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET), (2, 1 + 10));
 }
 
+/// The target's counter never goes back: a count that those after it contradict is made up, and so is a lone one in much damage.
+#[test]
+fn damage_makes_no_overflows() {
+    let busy = |stream: &mut Stream| {
+        for number in 0..100 {
+            stream.n(id::ISR_ENTER, &[15 + number % 7]).n(id::ISR_EXIT, &[]);
+        }
+    };
+    let mut stream = small("N=x,O=FreeRTOS");
+    for count in [5, 9, 90, 12, 14] {
+        busy(&mut stream);
+        stream.after(10_000, id::OVERFLOW, &numbers(&[count])).n(id::IDLE, &[]);
+    }
+    busy(&mut stream);
+    assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET), (5, 6 + 5 + 1 + 4 + 3));
+    for (places, lost_at_least) in [(3, 21), (4, 1)] {
+        let mut stream = small("N=x,O=FreeRTOS");
+        busy(&mut stream);
+        stream.after(10_000, id::OVERFLOW, &numbers(&[20])).n(id::IDLE, &[]);
+        for _ in 0..places {
+            busy(&mut stream);
+            stream.raw(&[30, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
+        }
+        busy(&mut stream);
+        let lost = lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET);
+        assert_eq!(lost, (1, lost_at_least), "{places} places of damage");
+    }
+}
+
+/// A difference that no other packet has is not believed beside damage, however short it is.
+#[test]
+fn a_step_beside_damage_is_a_usual_one() {
+    let busy = |stream: &mut Stream| {
+        for number in 0..100 {
+            stream.n(id::ISR_ENTER, &[15 + number % 7]).n(id::ISR_EXIT, &[]);
+        }
+    };
+    let mut stream = small("N=x,O=FreeRTOS");
+    busy(&mut stream);
+    stream.raw(&[30, 0, 0xFF, 0xFF, 0xFF, 0xFF]).after(9_000_000, id::ISR_ENTER, &numbers(&[15])).n(id::ISR_EXIT, &[]);
+    busy(&mut stream);
+    assert!(convert(&stream.bytes, Cut::WHOLE).summary.last.unwrap().0 < 10_000_000);
+}
+
+/// Nor starts: the library sends ten zeros before each, and its configuration after it.
+#[test]
+fn damage_makes_no_starts() {
+    let mut stream = started(10_000_000, 5_000, Some(40_000), "main");
+    stream.n(id::TASK_START_EXEC, &[1]).raw(&[30, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
+    stream.n(id::TRACE_STOP, &[]);
+    for number in 0..20 {
+        stream.n(id::ISR_ENTER, &[15 + number % 7]).n(id::ISR_EXIT, &[]);
+    }
+    stream.after(9_000_000, id::TRACE_START, &[]).n(id::SYSTIME_US, &[500, 0]).raw(&[30, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
+    for number in 0..20 {
+        stream.n(id::ISR_ENTER, &[15 + number % 7]).n(id::ISR_EXIT, &[]);
+    }
+    let conversion = convert(&stream.bytes, Cut::WHOLE);
+    assert_eq!(lost(&conversion, losses::SESSION_RESTART), (0, 0));
+    assert_eq!(lost(&conversion, losses::RECORDING_RESTARTED), (0, 0));
+    assert!(conversion.summary.last.unwrap().0 < 500_000_000);
+}
+
 /// Nothing tells a packet that damage made up from a real one after a long silence.
 #[test]
 fn a_long_silence_in_a_damaged_recording_is_ambiguous() {
@@ -226,6 +289,43 @@ fn a_piece_that_is_there_twice_loses_nothing() {
         let ledger = convert(&twice, Cut::WHOLE).summary.ledger;
         assert_eq!(ledger.at_least_lost(), 0, "{len} bytes at {at}: {:?}", ledger.entries());
     }
+}
+
+/// Nor does its time pass twice.
+#[test]
+fn a_piece_that_is_there_twice_makes_no_time() {
+    let capture = generated_with(&GenerateOptions { bytes: 40_000, seed: 3, ..GenerateOptions::default() });
+    let span = |capture: &[u8]| convert(capture, Cut::WHOLE).summary.last.unwrap().0;
+    let whole = span(&capture);
+    let (mut recognised, mut surplus, mut copied) = (0, 0, 0);
+    for step in 0..150 {
+        let (at, len) = (8_000 + step * 83, 400 + step * 7 % 300);
+        let mut twice = capture.clone();
+        twice.splice(at + len..at + len, capture[at..at + len].iter().copied());
+        let conversion = convert(&twice, Cut::WHOLE);
+        if lost(&conversion, losses::DUPLICATED_BLOCK).0 > 0 {
+            recognised += 1;
+            surplus += conversion.summary.last.unwrap().0.saturating_sub(whole);
+            copied += whole - span(&[&capture[..at], &capture[at + len..]].concat());
+        }
+    }
+    // A few packets at the begin of a copy may be read before reading is sure to continue at one.
+    assert!(recognised > 80 && surplus < copied / 20, "{recognised} recognised, {surplus} of {copied} ns too long");
+}
+
+/// The same events in a row may be there twice, too, and go on after that.
+#[test]
+fn periodic_traffic_after_damage_is_no_copy() {
+    let mut stream = small("N=x,O=FreeRTOS");
+    let busy = |stream: &mut Stream| {
+        for number in 0..900 {
+            stream.n(id::ISR_ENTER, &[15 + number % 50]).n(id::ISR_EXIT, &[]);
+        }
+    };
+    busy(&mut stream);
+    stream.raw(&[30, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
+    busy(&mut stream);
+    assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::DUPLICATED_BLOCK), (0, 0));
 }
 
 /// A packet that was cut by the restart must not swallow the start that follows it.

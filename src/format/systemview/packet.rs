@@ -572,6 +572,12 @@ fn is_start(reading: Reading, bytes: &[u8], at: usize) -> bool {
     init.is_some_and(|packet| packet.id == id::INIT)
 }
 
+/// Whether the start packet at `at` is one that the library has sent: with ten zeros before it, or the configuration after it. Damage makes
+/// up others.
+pub fn is_sent_start(reading: Reading, input: &[u8], at: usize) -> bool {
+    input.get(..at).is_some_and(|before| before.ends_with(&SYNC)) || is_start(reading, input, at)
+}
+
 /// Where the ten zeros of a start are: a start packet and the configuration follow them.
 pub fn starts(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let mut from = 0;

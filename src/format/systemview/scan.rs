@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::InputOptions;
 use super::decode::{Decoder, each_packet};
 use super::functions::ModuleEvents;
-use super::packet::{Framing, Packet, Reading, read_any};
+use super::packet::{Framing, Packet, Reading, is_sent_start, read_any};
 use super::record::{Fields, extended, id};
 use super::resolve::Resolver;
 use crate::format::{Part, Recording, Stages};
@@ -26,6 +26,9 @@ const ALLOCATIONS_LIMIT: usize = 1 << 18;
 
 /// How close packets follow each other is learned from this number of them.
 const CLOSE_FROM_PACKETS: u64 = 1_000;
+
+/// Damage makes up one overflow packet or less in this number of places.
+const DAMAGED_TO_AN_OVERFLOW: u64 = 4;
 
 /// The module of ESP-IDF that traces the heap.
 pub const HEAP_MODULE: &[u8] = b"Heap Tracing Module";
@@ -193,6 +196,8 @@ pub struct ScanFacts {
     /// Whether the recorder was stopped after the last start.
     is_stopped: bool,
     times: Vec<Placed<SystemTime>>,
+    /// The overflow packets: offset and count.
+    overflows: Vec<(u64, u32)>,
     /// Blocks of the heap that were taken: address, ticks, bytes.
     pub allocations: Vec<(u32, u64, u32)>,
     /// How much more there was than the limits allow.
@@ -350,6 +355,9 @@ impl ScanFacts {
             id::TRACE_START if self.starts.len() < STARTS_LIMIT => {
                 let next = read_any(reading, input, at + usize::from(packet.bytes)).filter(|next| next.id == id::INIT);
                 let init = next.map(|next| Init::read(reading, &mut next.fields(input, at + usize::from(packet.bytes))));
+                if !is_sent_start(reading, input, at) {
+                    return;
+                }
                 let is_after_stop = std::mem::take(&mut self.is_stopped);
                 let what = Start { stamp: packet.delta, is_after_stop, init };
                 self.starts.push(Placed { offset: at as u64, ticks: self.ticks, what });
@@ -364,6 +372,7 @@ impl ScanFacts {
                 let us = u64::from(fields.number()) | u64::from(fields.number()) << 32;
                 self.times.push(Placed { offset: at as u64, ticks: self.ticks, what: SystemTime::Microseconds(us) });
             }
+            id::OVERFLOW if self.overflows.len() < STARTS_LIMIT => self.overflows.push((at as u64, fields.number())),
             id::SYSDESC => {
                 let text = fields.text();
                 for item in text.split(|&byte| byte == b',') {
@@ -502,6 +511,7 @@ impl ScanFacts {
         self.starts.extend(starts.take(room(self.starts.len())));
         let times = next.times.into_iter().map(|time| Placed { ticks: later(time.ticks, base), ..time });
         self.times.extend(times.take(room(self.times.len())));
+        self.overflows.extend(next.overflows.into_iter().take(room(self.overflows.len())));
         let room = ALLOCATIONS_LIMIT.saturating_sub(self.allocations.len());
         self.excess_allocations += next.excess_allocations + next.allocations.len().saturating_sub(room) as u64;
         self.allocations
@@ -548,6 +558,18 @@ impl ScanFacts {
             last_us = microseconds.max().or(last_us);
         }
         sessions
+    }
+
+    /// The offsets of overflow packets that damage has made up: two of the three counts after such a one are lower, or there are few
+    /// overflows and much damage.
+    fn made_up_overflows(&self, sessions: &[SessionStart]) -> Vec<u64> {
+        let are_few = self.overflows.len() as u64 * DAMAGED_TO_AN_OVERFLOW <= self.damaged;
+        let key = |&(offset, count): &(u64, u32)| (sessions.partition_point(|session| session.offset <= offset), count);
+        let is_made_up = |&(index, this): &(usize, &(u64, u32))| {
+            let next = self.overflows.iter().skip(index + 1).take(3);
+            are_few || next.filter(|next| key(next) < key(this)).count() > 1
+        };
+        self.overflows.iter().enumerate().filter(is_made_up).map(|(_, overflow)| overflow.0).collect()
     }
 
     /// Ticks in microseconds, if the frequency is known.
@@ -626,6 +648,8 @@ pub(super) struct Setup {
     pub core: CoreId,
     pub facts: ScanFacts,
     pub sessions: Vec<SessionStart>,
+    /// The offsets of overflow packets that damage has made up.
+    pub made_up_overflows: Vec<u64>,
     /// Whether an earlier input has copies of the packets that concern all cores.
     pub is_copy: bool,
 }
@@ -681,7 +705,8 @@ impl Recording for Scanner {
             let core = CoreId(options.core.unwrap_or(u16::try_from(index).unwrap_or(u16::MAX)));
             let sessions = facts.sessions();
             let is_copy = index > 0 && reading == Reading::CoreBit;
-            setups.push(Setup { options, reading, core, facts, sessions, is_copy });
+            let made_up_overflows = facts.made_up_overflows(&sessions);
+            setups.push(Setup { options, reading, core, facts, sessions, made_up_overflows, is_copy });
         }
         let decode = Decoder(setups.iter().map(|setup| setup.reading).collect());
         let cores = setups.iter().map(Setup::cores).collect();

@@ -23,7 +23,7 @@ const FOLLOWS_CYCLES: u64 = 512;
 pub(super) struct Place {
     /// Whether it may be made up by damage beside it.
     is_doubtful: bool,
-    /// Whether it is there twice, with its count.
+    /// Whether it is there twice, with its count, or made up by damage that is counted.
     is_copied: bool,
     /// Whether the next packet follows at once, as the one that found room does.
     is_followed: bool,
@@ -107,9 +107,12 @@ impl InputResolver {
     #[cold]
     pub(super) fn place_overflow(&mut self, packet: &Packet, bytes: &[u8], start: usize, end: usize) {
         let is_near = self.since_damage <= CONFIRMED_BY as u64;
-        let is_doubtful = is_near || Framing::new(self.reading).is_before_damage(bytes, end);
+        let is_beside = is_near || Framing::new(self.reading).is_before_damage(bytes, end);
+        let is_made_up = self.made_up_overflows.binary_search(&(start as u64)).is_ok();
+        let is_doubtful = is_beside || is_made_up;
         // Beside damage it may be made of the pieces of two packets: then the copy begins in it.
-        let is_copied = self.copies.is_within(bytes, start as u64) || is_doubtful && self.copies.is_within(bytes, end as u64);
+        let is_copied =
+            self.copies.is_within(bytes, start as u64) || is_beside && (is_made_up || self.copies.is_within(bytes, end as u64));
         let usual = self.close_ticks.map_or(u64::MAX, |close| packet.delta / close);
         let is_followed = follows_at_once(self.reading, self.init, bytes, end);
         let room = if is_followed { usual.max(fastest(self.init, packet.delta)) } else { usual };

@@ -1,7 +1,7 @@
 //! The events of each packet.
 
 use super::super::descriptions::{Kind, Role, Values};
-use super::super::packet::{Packet, Reading};
+use super::super::packet::{CONFIRMED_BY, Packet, Reading};
 use super::super::record::{Fields, extended, id};
 use super::drops::Verdict;
 use super::handles::Labelled;
@@ -132,7 +132,7 @@ impl<'b> Scene<'_, 'b, '_> {
             }
             id::OVERFLOW => self.overflow(),
             id::TRACE_START => self.start(),
-            id::TRACE_STOP => self.input.is_stopped = true,
+            id::TRACE_STOP => self.input.stopped_at = Some(self.input.since_damage),
             id::MARK_START | id::MARK_STOP => {
                 let marker = self.payload.number();
                 let lane = self.context.shared.marker(marker, self.input.session);
@@ -248,7 +248,10 @@ impl<'b> Scene<'_, 'b, '_> {
 
     /// A recorder that was stopped started again.
     fn start(&mut self) {
-        if !std::mem::take(&mut self.input.is_stopped) {
+        // Hardly anything is recorded between a stop and the next start: other stops are made up by damage.
+        let since = self.input.since_damage;
+        let packets = self.input.stopped_at.take().and_then(|stop| since.checked_sub(stop));
+        if packets.is_none_or(|packets| packets > CONFIRMED_BY as u64) {
             return;
         }
         self.input.forget();

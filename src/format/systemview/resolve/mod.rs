@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::decode::{Bad, Records};
+use super::decode::{Bad, Record, Records};
 use super::descriptions::Kernel;
-use super::packet::{CONFIRMED_BY, Framing, Packet, Reading};
+use super::packet::{CONFIRMED_BY, Framing, Packet, Reading, is_sent_start};
 use super::program;
 use super::record::{Fields, id};
 use super::scan::{Init, SessionStart, Setup, later};
@@ -40,7 +40,7 @@ const RESTART_GAP_NS: u64 = 1_000;
 /// Without a recorded rate, a tick is taken for this fraction of a second.
 const ASSUMED_HZ: u64 = 1_000_000;
 
-/// The difference of a packet beside damage is not believed if it is unusual and longer than this many seconds.
+/// An unusual difference elsewhere than beside damage is doubtful if it is longer than this many seconds.
 const DOUBTFUL_SECONDS: u64 = 1;
 
 /// More changes of the rate are not listed.
@@ -129,7 +129,8 @@ struct InputResolver {
     /// Whether the session begins with a start: then the target's clock was 0 at the time 0.
     has_start: bool,
     is_damaged: bool,
-    is_stopped: bool,
+    /// How many packets there were from the last damage to the stop of the recorder.
+    stopped_at: Option<u64>,
     /// How many packets there were since the last damage.
     since_damage: u64,
     /// The ticks between two packets that follow each other closely.
@@ -141,6 +142,9 @@ struct InputResolver {
     /// By how much the target's clock is ahead of the time since the session's start, modulo its range.
     clock_ahead: Option<u32>,
     copies: Copies,
+    /// Where a copy of bytes before it ends: its packets are left out.
+    copied_until: u64,
+    made_up_overflows: Vec<u64>,
     /// The losses before the next event.
     pending: Vec<LossNote>,
     /// The open functions of each lane.
@@ -240,7 +244,7 @@ impl Resolver {
                 },
                 has_start: start.is_some(),
                 is_damaged: false,
-                is_stopped: false,
+                stopped_at: None,
                 // A recording from the middle of a stream may begin within a packet.
                 since_damage: if start.is_some() { u64::MAX } else { 0 },
                 close_ticks: setup.facts.close_ticks(),
@@ -248,6 +252,8 @@ impl Resolver {
                 longest_ticks: setup.facts.unusual_ticks().max(DOUBTFUL_SECONDS.saturating_mul(clock.hz)),
                 clock_ahead: None,
                 copies: Copies::default(),
+                copied_until: 0,
+                made_up_overflows: setup.made_up_overflows.clone(),
                 pending: Vec::new(),
                 open_functions: FxHashMap::default(),
             });
@@ -417,6 +423,7 @@ impl Resolve for Resolver {
             input.packets(records, start..bad.index, bytes, &mut self.context, out);
             let note = account_bad(bad, bytes, &mut input.copies, out.ledger);
             input.note_bad(note);
+            input.note_copy(bad.range.1 as u64, bytes, out.ledger);
             start = bad.index;
         }
         input.packets(records, start..records.packets.len(), bytes, &mut self.context, out);
@@ -545,6 +552,15 @@ impl InputResolver {
         self.note_loss(note);
     }
 
+    /// Bytes that are there twice after damage that ends at `end` are left out: time does not pass twice.
+    fn note_copy(&mut self, end: u64, bytes: &[u8], ledger: &mut Ledger) {
+        let until = end + self.copies.twice(bytes, end);
+        if until > end && self.next_restart.is_none_or(|restart| restart.offset >= until) {
+            ledger.enter(losses::DUPLICATED_BLOCK, end, 0);
+            self.copied_until = until;
+        }
+    }
+
     /// Adds a loss to those before the next event.
     fn note_loss(&mut self, note: LossNote) {
         match self.pending.iter_mut().find(|pending| pending.kind == note.kind) {
@@ -583,7 +599,10 @@ impl InputResolver {
         context: &mut Context,
         out: &mut Resolved<'_>,
     ) {
-        for record in records.packets.get(range).unwrap_or(&[]) {
+        let packets = records.packets.get(range).unwrap_or(&[]);
+        let end_of = |record: &Record| records.base + u64::from(record.offset) + u64::from(record.packet.bytes);
+        let copied = packets.partition_point(|record| end_of(record) <= self.copied_until);
+        for record in packets.get(copied..).unwrap_or(&[]) {
             self.packet(&record.packet, records.base + u64::from(record.offset), bytes, context, out);
         }
     }
@@ -607,12 +626,12 @@ impl InputResolver {
         if packet.id == id::OVERFLOW {
             self.place_overflow(packet, bytes, start, end);
         }
-        if delta > self.longest_ticks && packet.id != id::TRACE_START {
+        if delta > self.unusual_ticks && !(packet.id == id::TRACE_START && is_sent_start(self.reading, bytes, start)) {
             if is_near || !Framing::new(self.reading).is_confirmed(bytes, end) {
                 // The begin or the end of this packet was found by chance.
                 self.base -= i128::from(delta);
                 out.ledger.enter(losses::TIME_OUTLIER, offset, 0);
-            } else {
+            } else if delta > self.longest_ticks {
                 let step = self.clock.rate.to_nanos(Ticks(delta)).unwrap_or_default();
                 out.ledger.enter_doubt(offset, format!("a step of {step}, which is taken, or damage that looks like packets"));
             }
@@ -644,7 +663,7 @@ impl InputResolver {
         self.base = i128::from(base_ticks.max(reached)) - i128::from(ticks_before);
         self.sum = ticks_before;
         self.forget();
-        (self.is_stopped, self.is_damaged, self.drops, self.clock_ahead) = (false, false, Drops::from_zero(), None);
+        (self.stopped_at, self.is_damaged, self.drops, self.clock_ahead) = (None, false, Drops::from_zero(), None);
         self.has_start = true;
         if self.session as usize + 1 >= handles::SESSIONS_LIMIT {
             return;
