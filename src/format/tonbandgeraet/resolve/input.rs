@@ -129,7 +129,7 @@ impl InputState {
             Some(core) => vec![core],
             None if is_superset => {
                 let syncs = facts.sync_points.iter().zip(&checks).filter(|(_, check)| !check.odd_cores);
-                let cores = syncs.map(|(sync, _)| sync.cores).max().unwrap_or(1);
+                let cores = syncs.map(|(sync, _)| sync.cores).max().unwrap_or(1).min(limit);
                 (0..cores).map(|core| CoreId(core as u16)).collect()
             }
             None => {
