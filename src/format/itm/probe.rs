@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_stream_without_damage_may_use_many_ports() {
-        let writes = (0..200u8).flat_map(|number| [number % 16 << 3 | 1, number, 0x30]);
+        let writes = (0..200u8).flat_map(|number| [((number % 16) << 3) | 1, number, 0x30]);
         let stream: Vec<u8> = SYNC.iter().copied().chain(writes).collect();
         assert!(judge(&stream).1.is_some_and(|probe| probe.score >= 80));
         let damaged: Vec<u8> = stream.iter().copied().chain([0x04]).chain([0x30; 9]).collect();
