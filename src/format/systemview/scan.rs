@@ -562,7 +562,7 @@ impl ScanFacts {
 
     /// The offsets of overflow packets that damage has made up: two of the three counts after such a one are lower, or there are few
     /// overflows and much damage.
-    fn made_up_overflows(&self, sessions: &[SessionStart]) -> Vec<u64> {
+    pub fn made_up_overflows(&self, sessions: &[SessionStart]) -> Vec<u64> {
         let are_few = self.overflows.len() as u64 * DAMAGED_TO_AN_OVERFLOW <= self.damaged;
         let key = |&(offset, count): &(u64, u32)| (sessions.partition_point(|session| session.offset <= offset), count);
         let is_made_up = |&(index, this): &(usize, &(u64, u32))| {
@@ -648,8 +648,6 @@ pub(super) struct Setup {
     pub core: CoreId,
     pub facts: ScanFacts,
     pub sessions: Vec<SessionStart>,
-    /// The offsets of overflow packets that damage has made up.
-    pub made_up_overflows: Vec<u64>,
     /// Whether an earlier input has copies of the packets that concern all cores.
     pub is_copy: bool,
 }
@@ -705,8 +703,7 @@ impl Recording for Scanner {
             let core = CoreId(options.core.unwrap_or(u16::try_from(index).unwrap_or(u16::MAX)));
             let sessions = facts.sessions();
             let is_copy = index > 0 && reading == Reading::CoreBit;
-            let made_up_overflows = facts.made_up_overflows(&sessions);
-            setups.push(Setup { options, reading, core, facts, sessions, made_up_overflows, is_copy });
+            setups.push(Setup { options, reading, core, facts, sessions, is_copy });
         }
         let decode = Decoder(setups.iter().map(|setup| setup.reading).collect());
         let cores = setups.iter().map(Setup::cores).collect();

@@ -18,7 +18,7 @@ use super::decode::{BadFrame, DELIMITER, Decoder, Decoders, Wire};
 use super::field::KeepText;
 use super::record::{DELTA, EVENTS, Record, SyncFields, is_freertos};
 use super::resolve::{Program, Resolver};
-use super::sync_frame::{MAGIC, SYNC, VERSION};
+use super::sync_frame;
 
 /// The first pass over a recording.
 pub(super) struct Scanner {
@@ -254,7 +254,7 @@ impl ScanFacts {
     /// Adds the syncs at the end of bad frames, which decoding finds too: a target that is reset within a frame does not end it.
     fn add_syncs_within(&mut self, frames: &[u8], first: usize, start: usize, payload: &mut Vec<u8>) {
         let (mut counted, mut number, own) = (first, 0, self.sync_points.len());
-        for found in memchr::memmem::find_iter(frames, &[SYNC, MAGIC, VERSION]) {
+        for found in memchr::memmem::find_iter(frames, &sync_frame::BEGIN) {
             let Some(before) = found.checked_sub(2).filter(|&before| before >= first && frames[before] != DELIMITER) else {
                 continue;
             };
@@ -395,7 +395,7 @@ impl Collector {
                 if facts.sync_points.len() < SYNCS_LIMIT {
                     facts.sync_points.push(SyncPoint::new(&sync, offset, facts.frames));
                 }
-                facts.sync_freertos |= sync.flags & super::sync_frame::flags::FREERTOS != 0;
+                facts.sync_freertos |= sync.flags & sync_frame::flags::FREERTOS != 0;
                 facts.last_core = Some(sync.core);
                 self.add_metadata((offset, offset), Some(sync.core), record, is_superset);
             }

@@ -13,6 +13,9 @@ pub const MAGIC: u8 = 0x54;
 /// The supported version of the format.
 pub const VERSION: u8 = 1;
 
+/// What its frame begins with, after the first byte, which COBS adds.
+pub const BEGIN: [u8; 3] = [SYNC, MAGIC, VERSION];
+
 /// More cores than any target has.
 const CORES_LIMIT: u32 = 1 << 10;
 

@@ -208,7 +208,7 @@ impl InputState {
     }
 
     /// How many messages are missing at least where bytes make no message, and whether one begins with them: none where a copy of a piece
-    /// of the file begins in them or after them, and none if there are less bytes than the shortest message has.
+    /// of the file begins in them or after them, and none if there are fewer bytes than the shortest message has.
     #[cold]
     fn lost_in_packets(&mut self, bytes: &[u8], (offset, len): (u64, u64), place: Option<(u16, u16)>, begins: bool) -> u64 {
         let counts = self.damage.add(place, begins) && (begins || !(1..SHORTEST_BYTES).contains(&len));

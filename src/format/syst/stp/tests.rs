@@ -478,47 +478,44 @@ fn times_of(stream: &[u8]) -> (Vec<u64>, usize) {
 
 const TEXT: [u8; 5] = [0x42, 0x50, 0x2A, 0x01, 0];
 
-/// The bounds differ in five digits, and the damaged stamp has four.
-#[test]
-fn a_stamp_of_few_digits_is_judged_by_those_before_it() {
+/// A stream of four sections with four messages each, from a time on, and the times of the messages. After one of them there may be another
+/// one, whose stamp is wrong.
+fn sections(from: u64, wrong: Option<u64>) -> (Writer, Vec<u64>) {
     let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    let mut expected = Vec::new();
+    let mut times = Vec::new();
     for section in 0..4u64 {
         writer.sync();
         writer.send_whole_time();
         for message in 0..4 {
-            let time = 0xF_F000 + 0x1000 * section + 0x100 * message;
+            let time = from + 0x1000 * section + 0x100 * message;
             writer.message(&TEXT, time, Ending::Flag);
-            expected.push(time);
-            if (section, message) == (1, 2) {
-                writer.message(&TEXT, 0x10_9000, Ending::Flag);
-                expected.push(time);
+            times.push(time);
+            if let Some(wrong) = wrong.filter(|_| (section, message) == (1, 2)) {
+                writer.message(&TEXT, wrong, Ending::Flag);
+                times.push(time);
             }
         }
     }
-    assert_eq!(times_of(&writer.finish()), (expected, 1));
+    (writer, times)
+}
+
+/// The bounds differ in five digits, and the damaged stamp has four.
+#[test]
+fn a_stamp_of_few_digits_is_judged_by_those_before_it() {
+    let (writer, times) = sections(0xF_F000, Some(0x10_9000));
+    assert_eq!(times_of(&writer.finish()), (times, 1));
 }
 
 /// After the last stamp with all digits only the usual steps between such bound the times.
 #[test]
 fn a_frequency_at_the_end_is_no_bound() {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    let mut expected = Vec::new();
-    for section in 0..4u64 {
-        writer.sync();
-        writer.send_whole_time();
-        for message in 0..4 {
-            let time = 0x1000 * (section + 1) + 0x100 * message;
-            writer.message(&TEXT, time, Ending::Flag);
-            expected.push(time);
-        }
-    }
+    let (mut writer, mut times) = sections(0x1000, None);
     writer.message(&[0x0F, 0, 0, 0], 0x4400, Ending::Flag);
     writer.message(&TEXT, 1 << 60, Ending::Flag);
-    expected.push(0x4400);
+    times.push(0x4400);
     writer.sync();
     writer.frequency(1_000_000);
-    assert_eq!(times_of(&writer.finish()), (expected, 1));
+    assert_eq!(times_of(&writer.finish()), (times, 1));
 }
 
 /// A piece of a hostile, damaged or merely odd stream.

@@ -144,6 +144,7 @@ struct InputResolver {
     copies: Copies,
     /// Where a copy of bytes before it ends: its packets are left out.
     copied_until: u64,
+    /// The offsets of overflow packets that damage has made up.
     made_up_overflows: Vec<u64>,
     /// The losses before the next event.
     pending: Vec<LossNote>,
@@ -253,7 +254,7 @@ impl Resolver {
                 clock_ahead: None,
                 copies: Copies::default(),
                 copied_until: 0,
-                made_up_overflows: setup.made_up_overflows.clone(),
+                made_up_overflows: setup.facts.made_up_overflows(&setup.sessions),
                 pending: Vec::new(),
                 open_functions: FxHashMap::default(),
             });

@@ -13,6 +13,7 @@ use super::functions::Functions;
 use super::ids::NameScope;
 use super::mailbox::LevelReport;
 use super::messages::{Message, MessageOddity, Messages};
+use super::restore::Mark;
 use super::{CoreState, DROP_COUNTER_EVERY, RecordPlace, Resolver, Session, Touched, losses, push_gap};
 
 /// What the events of one core use, as long as nothing else comes between them.
@@ -605,7 +606,7 @@ impl Resolver {
                 self.name_of_running(index, offset, LaneKind::Values, *id, chunk.bytes(*name), out);
                 true
             }
-            Record::Sync { .. } if mark == Some(None) => true,
+            Record::Sync { .. } if mark == Some(Mark::Begun) => true,
             Record::Sync { fields } => SyncFields::read(chunk.bytes(*fields)).is_ok_and(|sync| sync.starts()),
             // In the superset, metadata may occur anywhere.
             _ if input.restorer.is_some() => false,
@@ -624,7 +625,7 @@ impl Resolver {
         if input.restorer.is_none() && input.first_metadata.is_some() {
             input.recording_start = input.recording_start.or(input.late_start);
         }
-        if let Some(Some(ticks)) = mark
+        if let Some(Mark::Stop(ticks)) = mark
             && let Some(time) = input.stop_time(ticks)
         {
             // What was lost before it lies before the end, not after it.

@@ -23,9 +23,17 @@ pub struct Restorer {
     /// The result of the check of each sync, in file order, and the number of those passed.
     checks: Vec<SyncCheck>,
     passed: usize,
-    /// The offset and the time of syncs at which a recording stops, in file order, until they are resolved. No time: another recording has
-    /// begun before it.
-    marks: VecDeque<(u64, Option<u64>)>,
+    /// The syncs that mean more than a time, by their offsets, in file order, until they are resolved.
+    marks: VecDeque<(u64, Mark)>,
+}
+
+/// What a sync means beside its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// The recording stops at this time, in ticks.
+    Stop(u64),
+    /// Another recording has begun before it.
+    Begun,
 }
 
 /// A chain of frames with one base of time and one count.
@@ -81,9 +89,8 @@ impl Restorer {
         self.sequence.as_ref().is_some_and(|sequence| sequence.is_snapshot)
     }
 
-    /// The time at which the recording stops, in ticks, if the sync at an offset says so; no time if it shows that another one has begun.
-    /// Asked in file order.
-    pub fn mark_at(&mut self, offset: u64) -> Option<Option<u64>> {
+    /// What the sync at an offset means. Asked in file order.
+    pub fn mark_at(&mut self, offset: u64) -> Option<Mark> {
         while self.marks.pop_front_if(|mark| mark.0 < offset).is_some() {}
         self.marks.pop_front_if(|mark| mark.0 == offset).map(|mark| mark.1)
     }
@@ -214,7 +221,7 @@ impl Restorer {
             } else if !sync.starts() {
                 if before.check(sync, index, offset, findings) {
                     stop = false;
-                    self.marks.push_back((place, None));
+                    self.marks.push_back((place, Mark::Begun));
                 }
             } else if !begins_core {
                 self.begun.clear();
@@ -222,7 +229,7 @@ impl Restorer {
             }
         }
         if stop {
-            self.marks.push_back((place, Some(sync.ts)));
+            self.marks.push_back((place, Mark::Stop(sync.ts)));
         }
         if sync.starts() {
             self.begun.push(sync.core);
