@@ -313,6 +313,23 @@ fn a_piece_that_is_there_twice_makes_no_time() {
     assert!(recognised > 80 && surplus < copied / 20, "{recognised} recognised, {surplus} of {copied} ns too long");
 }
 
+/// Damage within the piece does not make two of it.
+#[test]
+fn a_damaged_piece_that_is_there_twice_is_one() {
+    let capture = generated_with(&GenerateOptions { bytes: 40_000, seed: 3, ..GenerateOptions::default() });
+    let pieces = (0..50).map(|step| {
+        let mut twice = capture.clone();
+        let (at, len) = (8_000 + step * 83, 600);
+        for place in [at + 40, at] {
+            twice.splice(place..place, [30, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
+        }
+        twice.splice(at + len..at + len, twice[at..at + len].to_vec());
+        lost(&convert(&twice, Cut::WHOLE), losses::DUPLICATED_BLOCK).0
+    });
+    let pieces: Vec<u64> = pieces.collect();
+    assert!(pieces.iter().all(|&pieces| pieces <= 1) && pieces.iter().sum::<u64>() > 25, "{pieces:?}");
+}
+
 /// The same events in a row may be there twice, too, and go on after that.
 #[test]
 fn periodic_traffic_after_damage_is_no_copy() {

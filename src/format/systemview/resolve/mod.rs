@@ -555,6 +555,9 @@ impl InputResolver {
 
     /// Bytes that are there twice after damage that ends at `end` are left out: time does not pass twice.
     fn note_copy(&mut self, end: u64, bytes: &[u8], ledger: &mut Ledger) {
+        if end < self.copied_until {
+            return;
+        }
         let until = end + self.copies.twice(bytes, end);
         if until > end && self.next_restart.is_none_or(|restart| restart.offset >= until) {
             ledger.enter(losses::DUPLICATED_BLOCK, end, 0);
