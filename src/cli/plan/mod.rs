@@ -187,6 +187,7 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
         form.check(output)?;
     }
     let sources = || found.iter().map(|input| &input.source);
+    check_core_count(sources(), args.read.cores)?;
     let mut merge = None;
     if args.merging.merge {
         if args.inputs.more.skip_unrecognised {
@@ -347,6 +348,7 @@ pub(super) fn plan_recordings<'a>(
 ) -> Result<Vec<Vec<SourceName>>, PlanError> {
     let options = first_read_options(read);
     let sources = inputs.iter().map(|arg| SourceName::parse(arg, &options)).collect::<Result<Vec<_>, _>>()?;
+    check_core_count(sources.iter(), read.cores)?;
     check_recordings(&sources, outputs, &named_files(read))?;
     Ok(recordings(sources))
 }
@@ -378,6 +380,7 @@ pub(super) fn plan_many(
     }
     reads.extend(named_files(read));
     reads.extend(listed_in(more));
+    check_core_count(sources.iter(), read.cores)?;
     check_recordings(&sources, outputs.iter().copied(), &reads)?;
     let recordings = if sources.is_empty() { Vec::new() } else { recordings(sources) };
     Ok(Recordings { recordings, problems })
@@ -485,6 +488,18 @@ fn check_sources<'a>(sources: impl IntoIterator<Item = &'a SourceName, IntoIter:
         }
     }
     Ok(())
+}
+
+/// No input may be of a core that `--cores` rules out.
+fn check_core_count<'a>(mut sources: impl Iterator<Item = &'a SourceName>, core_count: Option<u16>) -> Result<(), PlanError> {
+    let Some(core_count) = core_count else { return Ok(()) };
+    match sources.find(|source| source.core.is_some_and(|core| core >= core_count)) {
+        Some(source) => usage(format!(
+            "the core of {} is not below the {core_count} of --cores: cores are counted from 0",
+            source.for_people()
+        )),
+        None => Ok(()),
+    }
 }
 
 /// No file of a trace that is split may have the name of an input.

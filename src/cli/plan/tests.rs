@@ -77,6 +77,8 @@ fn wrong_usage_names_the_way_out() {
         ("./a.bin ./b.bin -o -", "several inputs cannot go into one output"),
         ("./a.bin@0 ./b.bin", "name the cores of all"),
         ("./a.bin@1 ./b.bin@1", "are both named as core 1"),
+        ("./a.bin@0 ./b.bin@2 --cores 2", "b.bin is not below the 2 of --cores"),
+        ("--merge ./a.bin ./b.bin@1 --cores 1 -o ./t", "b.bin is not below the 1 of --cores"),
         ("./a.bin@65536", "65536 is not a core number (0 to 1023)"),
         ("-", "name the output with -o (standard input has no name"),
         ("/dev/stdin", "name the output with -o (/dev/stdin has no name"),
