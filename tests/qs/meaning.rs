@@ -275,6 +275,10 @@ fn without_target_info_the_other_records_are_still_read() {
     let details = &conversion.summary.facts.details;
     let sizes = details.iter().find(|detail| detail.name == "sizes").expect("they are reported");
     assert_eq!((sizes.value.as_str(), sizes.source.as_str()), ("T4O4F4S2E2Q1P2C4", "inferred from the records"));
+    // Records of the same lengths were sent by older versions, too.
+    let version = details.iter().find(|detail| detail.name == "QP version").expect("it is reported");
+    let because = "inferred from the records, which fit other versions from 5.4.0 to 8.1.5 as well";
+    assert_eq!((version.value.as_str(), version.source.as_str()), ("7.4.0", because));
     let trace = conversion.read();
     assert!(slices(&trace, "/steps").iter().any(|(path, _)| path.contains("/0x20000E08/")));
     // A dictionary file has its names.

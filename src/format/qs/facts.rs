@@ -57,7 +57,14 @@ pub(super) fn add_target(sessions: &Sessions, facts: &ScanFacts, report: &mut Fa
     }
     let from = session.version_source;
     let version = info::version_text(session.layout.config.version);
-    report.details.push(Detail { name: "QP version", value: version, source: from.text().to_owned() });
+    let others = match &sessions.inferred {
+        Some(inferred) if from == sessions::Source::Inferred && inferred.versions.0 < inferred.versions.1 => {
+            let [oldest, newest] = [inferred.versions.0, inferred.versions.1].map(info::version_text);
+            format!(", which fit other versions from {oldest} to {newest} as well")
+        }
+        _ => String::new(),
+    };
+    report.details.push(Detail { name: "QP version", value: version, source: from.text().to_owned() + &others });
     report.findings.push(Finding::new(Matter::Version, from.certainty(), from.evidence()));
     let of_time = Sizes::LETTERS.iter().position(|letter| *letter == 'T').and_then(|index| session.size_sources.get(index));
     if let Some(source) = of_time {

@@ -47,6 +47,8 @@ pub struct Inferred {
     pub config: Config,
     /// The letters of the sizes that no record contains.
     pub open: Vec<char>,
+    /// The oldest and the newest version that the records fit as well as that one.
+    pub versions: (u16, u16),
     /// The number of records that fit.
     pub fitting: u64,
     /// The number of all records.
@@ -86,12 +88,13 @@ impl Evidence {
         }
     }
 
-    /// Whether all records have ids of the host, and most do not fit the target's records with these ids.
+    /// Whether all records have ids of the host's commands, and more of them than damage explains do not fit the target's records with these
+    /// ids: those of state machines.
     #[must_use]
     pub fn is_from_host(&self) -> bool {
         let mut ids = self.ids.iter().enumerate().filter(|(_, of_id)| !of_id.samples.is_empty()).map(|(id, _)| id).peekable();
         let is_host = ids.peek().is_some() && ids.all(|id| id <= 16);
-        is_host && self.infer(None, None).is_none_or(|inferred| inferred.fitting * 2 < inferred.all)
+        is_host && self.infer(None, None).is_none_or(|inferred| inferred.fitting * 20 < inferred.all * 19)
     }
 
     /// The best configuration. `sizes` and `version` are used if given. `None` without any record.
@@ -103,8 +106,12 @@ impl Evidence {
         let mut best: Option<Inferred> = None;
         for &version in versions {
             let Some(found) = self.of_version(version, sizes) else { continue };
-            if best.as_ref().is_none_or(|best| best.fitting < found.fitting) {
-                best = Some(found);
+            match &mut best {
+                Some(best) if best.fitting > found.fitting => {}
+                Some(best) if best.fitting == found.fitting => {
+                    best.versions = (best.versions.0.min(version), best.versions.1.max(version));
+                }
+                _ => best = Some(found),
             }
         }
         best
@@ -137,7 +144,7 @@ impl Evidence {
                 fitting += count * valid / samples.len() as u64;
             }
         }
-        (self.frames > 0).then_some(Inferred { config, open, fitting, all: self.frames })
+        (self.frames > 0).then_some(Inferred { config, open, versions: (version, version), fitting, all: self.frames })
     }
 }
 

@@ -6,7 +6,6 @@
 use crate::format::Probe;
 
 use super::frame::{self, ESCAPE, FLAG};
-use super::record::command_name;
 
 /// The number of bytes of a sample that are inspected.
 const LOOK_BYTES: usize = 64 << 10;
@@ -47,8 +46,6 @@ pub fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     );
     if starts {
         reason += "; it starts with a target's reset";
-    } else if counts.is_host {
-        reason += "; all are commands of the host: this is the direction to the target";
     }
     Some(Probe { score: score.min(99.0) as u8, reason })
 }
@@ -61,12 +58,11 @@ struct Counts {
     bad_bytes: u64,
     pairs: u64,
     in_order: u64,
-    is_host: bool,
 }
 
 impl Counts {
     fn of(sample: &[u8], whole: bool) -> Counts {
-        let mut counts = Counts { is_host: true, ..Counts::default() };
+        let mut counts = Counts::default();
         let mut body = Vec::new();
         let mut last = None;
         let mut at = 0;
@@ -78,7 +74,6 @@ impl Counts {
                 let seq = body.first().copied().unwrap_or(0);
                 counts.good += 1;
                 counts.good_bytes += frame.len() as u64 + 1;
-                counts.is_host &= body.get(1).is_some_and(|&id| command_name(id).is_some());
                 if let Some(last) = last.replace(seq) {
                     counts.pairs += 1;
                     counts.in_order += u64::from(seq.wrapping_sub(last) == 1);
@@ -94,7 +89,6 @@ impl Counts {
         if loose > EDGE_BYTES || (whole && sample.get(at..).is_some_and(|rest| rest.first() == Some(&ESCAPE))) {
             counts.bad_bytes += loose as u64;
         }
-        counts.is_host &= counts.good > 0;
         counts
     }
 }
