@@ -48,6 +48,11 @@ impl ElfFile {
     }
 }
 
+/// What a program lacks, as hints.
+pub fn shortcomings(path: &str, symbols: &Symbols) -> impl Iterator<Item = String> {
+    symbols.shortcomings().iter().map(move |shortcoming| format!("About {path}: {shortcoming}."))
+}
+
 /// Whether the program must be the one that ran.
 ///
 /// # Errors

@@ -229,12 +229,22 @@ fn a_second_stream_in_frames_is_named() {
     assert!(others.starts_with("4: ") && others.ends_with(" bytes of an ITM stream; not read"), "{others}");
 }
 
-fn with_program() -> Subject {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/symbols/pump.elf");
+fn with_program(file: &str) -> Subject {
+    let path = format!("{}/testdata/symbols/{file}", env!("CARGO_MANIFEST_DIR"));
     let bytes: Arc<[u8]> = std::fs::read(path).expect("the program is there").into();
     let mut subject = subject();
-    subject.options.own.push(("elf", OptionValue::File { path: "pump.elf".into(), bytes }));
+    subject.options.own.push(("elf", OptionValue::File { path: file.into(), bytes }));
     subject
+}
+
+#[test]
+fn what_the_program_lacks_is_said() {
+    let mut capture = Vec::new();
+    text(0, "On\n", &mut capture);
+    let hints = |file| with_program(file).convert(&capture, Cut::WHOLE).summary.facts.hints.join(" ");
+    let said = hints("pump_no_debug.elf");
+    assert!(said.contains("About pump_no_debug.elf: it has no debug information"), "{said}");
+    assert!(!hints("pump.elf").contains("About"));
 }
 
 /// A function that begins with code of another one, which is inlined: where it is, and the other one.
@@ -265,7 +275,7 @@ fn samples_are_a_profile() {
         ticks(1000, &mut capture);
         *expected.entry(name.clone()).or_default() += 1;
     }
-    let subject = with_program();
+    let subject = with_program("pump.elf");
     let trace = subject.convert(&capture, Cut::WHOLE).read();
     let mut found: BTreeMap<String, u64> = BTreeMap::new();
     for sample in &trace.samples {
@@ -303,7 +313,7 @@ fn watched_data_has_its_name_where_only_one_object_fits() {
         ]
     };
     let capture = encoded(&[access(0, true), access(0, false), access(8, false), access(0x7000, true)].concat());
-    let trace = with_program().convert(&capture, Cut::WHOLE).read();
+    let trace = with_program("pump.elf").convert(&capture, Cut::WHOLE).read();
     let accesses = trace.instants.iter().filter(|instant| instant.name == "access");
     let data: Vec<Option<&Arg>> = accesses.map(|instant| instant.args.get("data")).collect();
     let named = |name: &str| Arg::Text(name.to_owned());
@@ -315,7 +325,7 @@ fn watched_data_has_its_name_where_only_one_object_fits() {
 
 #[test]
 fn interrupts_have_the_names_of_their_handlers() {
-    let subject = with_program();
+    let subject = with_program("pump.elf");
     let mut names = BTreeMap::new();
     let mut capture = Vec::new();
     for number in 2..60 {

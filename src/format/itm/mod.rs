@@ -16,12 +16,9 @@ mod resolve;
 mod scan;
 mod texts;
 
-use std::sync::Arc;
-
 use super::program::{ELF, ElfFile};
 use super::{ErasedRecording, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Probe, erase};
 use crate::model::{Rate, whole_number};
-use crate::symbols::Symbols;
 use ports::PortOption;
 use scan::Scanner;
 
@@ -95,7 +92,7 @@ impl Format for Itm {
 struct InputOptions {
     clock: Option<Rate>,
     core: Option<u16>,
-    symbols: Option<Arc<Symbols>>,
+    program: Option<ElfFile>,
     ports: Vec<PortOption>,
     sample_period: Option<u64>,
     /// The source in CoreSight frames, or that there are none.
@@ -126,7 +123,7 @@ impl InputOptions {
         Ok(InputOptions {
             clock: options.clock,
             core: options.core,
-            symbols: ElfFile::read(options, Some(32))?.map(|elf| elf.symbols),
+            program: ElfFile::read(options, Some(32))?,
             ports: ports.collect::<Result<_, _>>()?,
             sample_period: sample_period.transpose()?,
             source: source.transpose()?,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regex_lite::Regex;
 
-use crate::format::program::{ELF, ElfFile, REQUIRE_MATCH, is_match_required, refusal};
+use crate::format::program::{ELF, ElfFile, REQUIRE_MATCH, is_match_required, refusal, shortcomings};
 use crate::format::{Detail, FormatOptions, OptionError, OptionKind, OptionSpec};
 use crate::model::{Rate, Source};
 use crate::symbols::{BuildIdVerdict, Symbols};
@@ -124,8 +124,7 @@ impl MiniProfilerOptions {
             hints.push("A capture has no names of functions: --elf FILE reads them from the program that ran.".into());
             return None;
         };
-        let mut shortcomings = symbols.shortcomings().iter().map(|shortcoming| format!("About {path}: {shortcoming}."));
-        hints.extend(&mut shortcomings);
+        hints.extend(shortcomings(path, symbols));
         let match_result = build_id.map(|build_id| symbols.judge_build_id(build_id));
         let (value, differs) = match match_result {
             Some(BuildIdVerdict::Fits(checksum)) => (format!("the one that ran: its {} is the build id", checksum.name()), None),

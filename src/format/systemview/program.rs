@@ -1,6 +1,6 @@
 //! Whether the program that is given is the one that ran: ESP-IDF sends the begin of the SHA-256 of its ELF file.
 
-use crate::format::program::{ElfFile, refusal};
+use crate::format::program::{ElfFile, refusal, shortcomings};
 use crate::format::{Detail, Facts};
 use crate::symbols::sha256_digits;
 
@@ -24,7 +24,7 @@ pub fn describe(program: Option<&ElfFile>, recorded: Option<&str>, is_match_requ
         return;
     };
     let path = &program.path;
-    facts.hints.extend(program.symbols.shortcomings().iter().map(|shortcoming| format!("About {path}: {shortcoming}.")));
+    facts.hints.extend(shortcomings(path, &program.symbols));
     let mut detail = |value| facts.details.push(Detail { name: "program", value, source: path.clone() });
     let reason = match recorded {
         Some(digits) if sha256_digits(&program.bytes).starts_with(&digits) => {

@@ -134,7 +134,7 @@ impl Meaning {
         Meaning {
             core,
             is_several,
-            symbols: options.symbols.clone(),
+            symbols: options.program.as_ref().map(|program| program.symbols.clone()),
             ports,
             words: [None; WORDS.len()],
             page: 0,

@@ -11,6 +11,7 @@ use super::InputOptions;
 use super::decode::{FramedReader, Record, Records, Wrapping};
 use super::highs::Highs;
 use super::scan::{LOCAL_COUNTER, PortFacts, ScanFacts};
+use crate::format::program::{ElfFile, shortcomings};
 use crate::format::{Detail, Facts, ListRecord, Part, Resolve, Resolved};
 use crate::frame::swo::{Delay, NoPacket, Packet};
 use crate::model::{
@@ -221,8 +222,9 @@ fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: T
         let ports: Vec<String> = scan.ports.iter().map(writes).collect();
         detail("writes to stimulus ports", ports.join(", "), "recorded in the capture");
     }
-    if let Some(symbols) = &options.symbols {
+    if let Some(ElfFile { path, symbols, .. }) = &options.program {
         detail("program", format!("{} functions, {} vectors", symbols.functions().len(), symbols.vectors().len()), "--elf");
+        facts.hints.extend(shortcomings(path, symbols));
     }
     if let Some(Some(id)) = options.source
         && scan.packets() == 0
@@ -248,7 +250,7 @@ fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: T
             "The samples of the program counter can be the time base: --itm-sample-period N says how many ticks lie between them.".into(),
         );
     }
-    if options.symbols.is_none() && scan.samples + scan.exceptions > 0 {
+    if options.program.is_none() && scan.samples + scan.exceptions > 0 {
         facts.hints.push("--elf FILE names functions and interrupt handlers.".into());
     }
 }

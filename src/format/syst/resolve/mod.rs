@@ -30,6 +30,7 @@ use super::record::Marks;
 use super::scan::MessageFacts;
 use super::settings::Settings;
 use crate::clock::Copies;
+use crate::format::program::shortcomings;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
 use crate::model::{CoreId, Event, EventKind, Ledger, Nanos};
 
@@ -514,6 +515,5 @@ fn is_field(collateral: &Collateral, records: &Records, stored: &Stored) -> bool
 fn describe_program(settings: &Settings) -> (Vec<Detail>, Vec<String>) {
     let Some((path, symbols)) = &settings.symbols else { return Default::default() };
     let value = format!("{path}, for {}, {} functions", symbols.machine(), symbols.functions().len());
-    let hints = symbols.shortcomings().iter().map(|shortcoming| format!("About {path}: {shortcoming}.")).collect();
-    (vec![Detail { name: "program", value, source: "--elf".into() }], hints)
+    (vec![Detail { name: "program", value, source: "--elf".into() }], shortcomings(path, symbols).collect())
 }
