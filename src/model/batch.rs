@@ -1,6 +1,6 @@
 //! Events on their way from a resolver to the timeline, with the texts and loss notes they point into.
 
-use super::{Arg, Event, GradeId, LaneId, LossNote, NameId, Nanos, SourceId};
+use super::{Arg, CoreId, Event, EventKind, GradeId, LaneId, LossNote, NameId, Nanos, SourceId};
 
 /// A piece of text in an [`EventBatch`]. An empty one means no text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -264,6 +264,21 @@ impl EventBatch {
         if let Some(judged) = &mut self.judged {
             judged.push(Judged { offset, time: time.into(), event: self.events.len() });
         }
+    }
+
+    /// Adds the event of a loss.
+    pub fn add_loss(&mut self, time: Nanos, core: CoreId, note: LossNote) {
+        let number = u32::try_from(self.losses.len()).unwrap_or(u32::MAX);
+        self.losses.push(note);
+        self.events.push(Event { time, core, kind: EventKind::Loss(number) });
+    }
+
+    /// Adds the event of a log message.
+    #[inline]
+    pub fn add_log(&mut self, time: Nanos, core: CoreId, note: LogNote) {
+        let number = u32::try_from(self.logs.len()).unwrap_or(u32::MAX);
+        self.logs.push(note);
+        self.events.push(Event { time, core, kind: EventKind::Log(number) });
     }
 
     /// Forgets the content and keeps the memory.

@@ -72,7 +72,7 @@ impl InputState {
         if overflows > 0 && last.is_some() {
             let kind = losses::DROPPED_BY_TARGET;
             out.ledger.enter(kind, offset, overflows);
-            self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: overflows });
+            LossNote { kind, offset, bytes: 0, at_least_lost: overflows }.add_to(&mut self.gap);
         }
         let counters = &mut self.counters;
         // What overflowed or was damaged has been entered, and most devices count it as captured too.
@@ -103,7 +103,7 @@ impl InputState {
         if let Ok(lost @ 1..) = u64::try_from(lost) {
             let kind = losses::RECORDS_LOST;
             out.ledger.enter(kind, offset, lost);
-            self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: lost });
+            LossNote { kind, offset, bytes: 0, at_least_lost: lost }.add_to(&mut self.gap);
         }
         let (overflows, captured) = (self.counters.overflows, self.counters.captured);
         self.values(usage_percent, overflows, captured, out);

@@ -550,7 +550,7 @@ impl InputResolver {
     fn note_bad(&mut self, note: LossNote) {
         (self.is_damaged, self.since_damage) = (true, 0);
         self.drops.note_damage();
-        self.note_loss(note);
+        note.add_by_kind(&mut self.pending);
     }
 
     /// Bytes that are there twice after damage that ends at `end` are left out: time does not pass twice.
@@ -565,23 +565,10 @@ impl InputResolver {
         }
     }
 
-    /// Adds a loss to those before the next event.
-    fn note_loss(&mut self, note: LossNote) {
-        match self.pending.iter_mut().find(|pending| pending.kind == note.kind) {
-            Some(pending) => {
-                pending.bytes += note.bytes;
-                pending.at_least_lost = pending.at_least_lost.saturating_add(note.at_least_lost);
-            }
-            None => self.pending.push(note),
-        }
-    }
-
     #[cold]
     fn emit_losses(&mut self, time: Nanos, out: &mut Resolved<'_>) {
         for note in std::mem::take(&mut self.pending) {
-            let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
-            out.batch.losses.push(note);
-            out.batch.events.push(Event { time, core: self.cores[0].core, kind: EventKind::Loss(number) });
+            out.batch.add_loss(time, self.cores[0].core, note);
             self.forget();
         }
     }
