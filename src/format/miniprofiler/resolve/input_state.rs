@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::status::Counters;
 use super::stray::{Damage, StrayBytes};
 use super::*;
-use crate::clock::Copies;
+use crate::clock::{Copies, RESTART_GAP_NS, SESSIONS_LIMIT};
 use crate::model::LossKind;
 
 /// The state of one input.

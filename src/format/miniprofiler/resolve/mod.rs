@@ -29,14 +29,8 @@ use functions::Functions;
 use input_state::InputState;
 use status::PERCENT_RECORDS;
 
-/// The time drawn between the last call before a restart and time 0 after it. The real duration is unknown.
-const RESTART_GAP_NS: u64 = 1_000;
-
 /// A call is judged by those that follow within this number of bytes, so that what is held is bounded.
 const LOOKAHEAD_BYTES: u64 = 1 << 18;
-
-/// The limit of restarts.
-const SESSIONS_LIMIT: u32 = 1 << 12;
 
 /// Turns packets into events.
 pub(crate) struct Resolver {

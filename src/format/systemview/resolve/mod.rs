@@ -20,7 +20,7 @@ use super::packet::{CONFIRMED_BY, Framing, Packet, Reading, is_sent_start};
 use super::program;
 use super::record::{Fields, id};
 use super::scan::{Init, SessionStart, Setup, later};
-use crate::clock::Copies;
+use crate::clock::{Copies, RESTART_GAP_NS, SESSIONS_LIMIT};
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved, SHARED_LOSSES};
 use crate::model::losses;
 use crate::model::{
@@ -33,9 +33,6 @@ use crate::symbols::Symbols;
 use drops::Drops;
 use handles::Shared;
 use names::Lives;
-
-/// The time drawn between the last event before a restart and the first one after it. The real duration is unknown.
-const RESTART_GAP_NS: u64 = 1_000;
 
 /// Without a recorded rate, a tick is taken for this fraction of a second.
 const ASSUMED_HZ: u64 = 1_000_000;
@@ -656,7 +653,7 @@ impl InputResolver {
         self.forget();
         (self.stopped_at, self.is_damaged, self.drops, self.clock_ahead) = (None, false, Drops::from_zero(), None);
         self.has_start = true;
-        if self.session as usize + 1 >= handles::SESSIONS_LIMIT {
+        if self.session + 1 >= SESSIONS_LIMIT {
             return;
         }
         self.session += 1;

@@ -21,7 +21,7 @@ mod view;
 
 use std::ops::Range;
 
-use crate::clock::{Cause, LOOKAHEAD as LOOKAHEAD_RECORDS, Verdict};
+use crate::clock::{Cause, LOOKAHEAD as LOOKAHEAD_RECORDS, RESTART_GAP_NS, SESSIONS_LIMIT, Verdict};
 use crate::format::{Detail, Facts, FormatOptions, ListRecord, Resolve, Resolved};
 use crate::model::losses;
 use crate::model::{
@@ -39,12 +39,6 @@ use mailbox::QueueLevel;
 use messages::Messages;
 pub use messages::Program;
 use names::{Fact, Names, Subject};
-
-/// The time drawn between the last event before a reset and the first one after it. The real duration is unknown.
-const RESET_GAP_NS: u64 = 1_000;
-
-/// The limit of resets. Damage can look like a reset.
-const SESSIONS_LIMIT: u32 = 1 << 12;
 
 /// The viewer supports 1024 CPUs.
 const CORES_LIMIT: u32 = 1 << 10;
@@ -484,7 +478,7 @@ impl Resolver {
         if !input.is_rate_given {
             input.axis.rate = resolution(&self.names, index, &self.starts).unwrap_or(input.axis.rate);
         }
-        let start_ns = input.last_ns.saturating_add(RESET_GAP_NS);
+        let start_ns = input.last_ns.saturating_add(RESTART_GAP_NS);
         input.start_ns = start_ns;
         let first_ns = input.axis.rate.to_nanos(Ticks(ticks)).unwrap_or_default();
         input.axis.shift_ns = start_ns.0.cast_signed().saturating_sub(first_ns.0.cast_signed());

@@ -19,7 +19,7 @@ use super::decode::{BadPacket, HEADROOM, Lengths, Records};
 use super::record::{HEAD_BYTES, Packet, id};
 use super::scan::{Listed, ScanFacts, Used};
 use super::timer::{Timer, TimerOptions};
-use crate::clock::Copies;
+use crate::clock::{Copies, SESSIONS_LIMIT};
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
 use crate::frame::sequence::{Break, Excess};
 use crate::model::losses;
@@ -31,9 +31,6 @@ use ids::{CommonNames, Ids, ListedNames};
 
 /// By how many packets the report of a loss on the target may be late: twice the usual size of its FIFO.
 const HELD_PACKETS: usize = 4096;
-
-/// The limit of resets.
-const SESSIONS_LIMIT: u32 = 1 << 12;
 
 /// The number of object list packets, whose numbers are missing in a saved measurement.
 const LISTS: u8 = 6;
