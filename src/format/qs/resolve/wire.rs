@@ -361,7 +361,7 @@ impl WireState {
         ledger: &mut Ledger,
     ) -> bool {
         let Some(stored) = records.frames.get(number) else { return false };
-        let evidence = std::mem::take(&mut self.evidence);
+        let mut evidence = std::mem::take(&mut self.evidence);
         let is_timed = |(_, stored): &(&Records, &Stored)| stored.is_timed;
         // The next stamp may be in a later part.
         let taken = taken.or_else(|| {
@@ -371,7 +371,6 @@ impl WireState {
         });
         let session = Arc::clone(self.present());
         let width = session.layout.config.sizes.time_event;
-        let mut evidence = evidence;
         if evidence.sequence_breaks {
             // The records after it may be evidence for a reset here, too.
             for (records, stored) in frames_ahead(self.session, records, number, end, later).take(LOOKAHEAD) {

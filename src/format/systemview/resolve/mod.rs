@@ -18,7 +18,7 @@ use super::decode::{Bad, Record, Records};
 use super::descriptions::Kernel;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading, is_sent_start};
 use super::program;
-use super::record::{Fields, id};
+use super::record::id;
 use super::scan::{Init, SessionStart, Setup, later};
 use crate::clock::{Copies, RESTART_GAP_NS, SESSIONS_LIMIT};
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved, SHARED_LOSSES};
@@ -624,10 +624,9 @@ impl InputResolver {
                 out.ledger.enter_doubt(offset, format!("a step of {step}, which is taken, or damage that looks like packets"));
             }
         }
-        let payload = start.saturating_add(usize::from(packet.payload_at));
-        let payload = bytes.get(payload..payload.saturating_add(usize::from(packet.payload_bytes))).unwrap_or(&[]);
+        let mut fields = packet.fields(bytes, start);
         if packet.id == id::SYSTIME_CYCLES {
-            self.compare_clock(Fields(payload).number());
+            self.compare_clock(fields.number());
         }
         let time = match self.clock.time(self.ticks()) {
             Some(time) => time,
@@ -642,7 +641,7 @@ impl InputResolver {
         if !self.pending.is_empty() {
             self.emit_losses(time, out);
         }
-        events::resolve(self, packet, Fields(payload), events::At { time, offset }, context, out);
+        events::resolve(self, packet, fields, events::At { time, offset }, context, out);
     }
 
     fn restart(&mut self, restart: Restart, context: &mut Context, out: &mut Resolved<'_>) {
