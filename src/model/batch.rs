@@ -1,5 +1,7 @@
 //! Events on their way from a resolver to the timeline, with the texts and loss notes they point into.
 
+use std::ops::Range;
+
 use super::{Arg, CoreId, Event, EventKind, GradeId, LaneId, LossNote, NameId, Nanos, SourceId};
 
 /// A piece of text in an [`EventBatch`]. An empty one means no text.
@@ -14,6 +16,14 @@ pub struct TextRef {
 impl TextRef {
     /// No text.
     pub const NONE: TextRef = TextRef { start: 0, len: 0 };
+
+    /// The bytes that it refers to.
+    #[inline]
+    #[must_use]
+    pub fn range(self) -> Range<usize> {
+        let start = self.start as usize;
+        start..start.saturating_add(self.len as usize)
+    }
 
     /// Whether there is no text.
     #[inline]
@@ -198,15 +208,13 @@ impl TextArena {
     #[inline]
     #[must_use]
     pub fn get(&self, text: TextRef) -> &str {
-        let start = text.start as usize;
-        self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or("")
+        self.text.get(text.range()).unwrap_or("")
     }
 
     /// The bytes of [`TextArena::get`], without a check that the reference is of whole characters.
     #[inline]
     pub(crate) fn bytes(&self, text: TextRef) -> &[u8] {
-        let start = text.start as usize;
-        self.text.as_bytes().get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
+        self.text.as_bytes().get(text.range()).unwrap_or(&[])
     }
 
     /// Makes room for so many bytes more.

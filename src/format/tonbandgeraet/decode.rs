@@ -174,8 +174,7 @@ impl Records {
     #[inline]
     #[must_use]
     pub fn bytes(&self, text: TextRef) -> &[u8] {
-        let start = text.start as usize;
-        self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
+        self.text.get(text.range()).unwrap_or(&[])
     }
 }
 

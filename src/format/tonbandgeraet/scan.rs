@@ -285,8 +285,7 @@ impl ScanFacts {
     /// The bytes that a reference into [`ScanFacts::text`] refers to; empty if it is out of range.
     #[must_use]
     pub fn bytes(&self, text: TextRef) -> &[u8] {
-        let start = text.start as usize;
-        self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
+        self.text.get(text.range()).unwrap_or(&[])
     }
 
     /// The format. The superset has syncs and, except for a few frames, delta time stamps; the plain format has neither, except for
