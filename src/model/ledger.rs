@@ -158,6 +158,18 @@ mod tests {
     const FIX: LossKind = losses::TIME_HELD;
 
     #[test]
+    fn losses_of_one_place_begin_where_the_first_one_does() {
+        let note = |kind, offset| LossNote { kind, offset, bytes: 5, at_least_lost: 1 };
+        let (mut gap, mut all) = (None, Vec::new());
+        for other in [note(GAP, 90), note(FIX, 70), note(GAP, 80)] {
+            other.add_to(&mut gap);
+            other.add_by_kind(&mut all);
+        }
+        assert_eq!(gap, Some(LossNote { kind: GAP, offset: 70, bytes: 15, at_least_lost: 3 }));
+        assert_eq!(all, [LossNote { kind: GAP, offset: 80, bytes: 10, at_least_lost: 2 }, note(FIX, 70)]);
+    }
+
+    #[test]
     fn cases_of_one_kind_share_a_line() {
         let mut ledger = Ledger::default();
         ledger.enter(FIX, 3, 0);
