@@ -24,6 +24,12 @@ pub use judge::Judge;
 /// How many stamps of a domain are looked at ahead of one that breaks the order.
 pub const LOOKAHEAD: usize = 256;
 
+/// The time drawn between the last event before a restart and the first one after it. The real duration is unknown.
+pub const RESTART_GAP_NS: u64 = 1_000;
+
+/// The limit of sessions in an input. Damage can look like a restart.
+pub const SESSIONS_LIMIT: u32 = 1 << 12;
+
 /// The facts about a counter that are known before its first stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domain {

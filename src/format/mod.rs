@@ -8,6 +8,8 @@
 //! 3. **decode**: [`Decode::decode`] turns each part into records, in parallel, without state.
 //! 4. **resolve**: [`Resolve::resolve`] turns records, in file order, into events of the common model.
 
+#[cfg(any(test, feature = "generate"))]
+mod generated;
 #[doc(hidden)]
 pub mod host;
 #[doc(hidden)]

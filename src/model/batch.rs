@@ -1,6 +1,8 @@
 //! Events on their way from a resolver to the timeline, with the texts and loss notes they point into.
 
-use super::{Arg, Event, GradeId, LaneId, LossNote, NameId, Nanos, SourceId};
+use std::ops::Range;
+
+use super::{Arg, CoreId, Event, EventKind, GradeId, LaneId, LossNote, NameId, Nanos, SourceId};
 
 /// A piece of text in an [`EventBatch`]. An empty one means no text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +16,14 @@ pub struct TextRef {
 impl TextRef {
     /// No text.
     pub const NONE: TextRef = TextRef { start: 0, len: 0 };
+
+    /// The bytes that it refers to.
+    #[inline]
+    #[must_use]
+    pub fn range(self) -> Range<usize> {
+        let start = self.start as usize;
+        start..start.saturating_add(self.len as usize)
+    }
 
     /// Whether there is no text.
     #[inline]
@@ -198,15 +208,13 @@ impl TextArena {
     #[inline]
     #[must_use]
     pub fn get(&self, text: TextRef) -> &str {
-        let start = text.start as usize;
-        self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or("")
+        self.text.get(text.range()).unwrap_or("")
     }
 
     /// The bytes of [`TextArena::get`], without a check that the reference is of whole characters.
     #[inline]
     pub(crate) fn bytes(&self, text: TextRef) -> &[u8] {
-        let start = text.start as usize;
-        self.text.as_bytes().get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
+        self.text.as_bytes().get(text.range()).unwrap_or(&[])
     }
 
     /// Makes room for so many bytes more.
@@ -264,6 +272,21 @@ impl EventBatch {
         if let Some(judged) = &mut self.judged {
             judged.push(Judged { offset, time: time.into(), event: self.events.len() });
         }
+    }
+
+    /// Adds the event of a loss.
+    pub fn add_loss(&mut self, time: Nanos, core: CoreId, note: LossNote) {
+        let number = u32::try_from(self.losses.len()).unwrap_or(u32::MAX);
+        self.losses.push(note);
+        self.events.push(Event { time, core, kind: EventKind::Loss(number) });
+    }
+
+    /// Adds the event of a log message.
+    #[inline]
+    pub fn add_log(&mut self, time: Nanos, core: CoreId, note: LogNote) {
+        let number = u32::try_from(self.logs.len()).unwrap_or(u32::MAX);
+        self.logs.push(note);
+        self.events.push(Event { time, core, kind: EventKind::Log(number) });
     }
 
     /// Forgets the content and keeps the memory.

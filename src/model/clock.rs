@@ -105,11 +105,6 @@ impl<T> Thinned<T> {
     pub fn added(&self) -> u64 {
         self.added
     }
-
-    /// Applies a function to each kept item.
-    pub fn all_mut(&mut self) -> &mut [T] {
-        &mut self.kept
-    }
 }
 
 #[cfg(test)]

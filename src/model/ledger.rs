@@ -28,6 +28,31 @@ pub struct LossNote {
     pub at_least_lost: u64,
 }
 
+impl LossNote {
+    /// Adds this loss to the one at the same place, if there is one.
+    pub fn add_to(self, gap: &mut Option<LossNote>) {
+        match gap {
+            Some(gap) => gap.extend(self),
+            None => *gap = Some(self),
+        }
+    }
+
+    /// Adds this loss to the one of its kind at the same place, if there is one.
+    pub fn add_by_kind(self, all: &mut Vec<LossNote>) {
+        match all.iter_mut().find(|note| note.kind == self.kind) {
+            Some(note) => note.extend(self),
+            None => all.push(self),
+        }
+    }
+
+    /// Makes one loss of this one and another at the same place.
+    pub fn extend(&mut self, other: LossNote) {
+        self.offset = self.offset.min(other.offset);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.at_least_lost = self.at_least_lost.saturating_add(other.at_least_lost);
+    }
+}
+
 /// The account of one input: `decoded_bytes + skipped_bytes` is the input's length once it has been read to its end.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
@@ -131,6 +156,18 @@ mod tests {
 
     const GAP: LossKind = losses::FRAMES_LOST;
     const FIX: LossKind = losses::TIME_HELD;
+
+    #[test]
+    fn losses_of_one_place_begin_where_the_first_one_does() {
+        let note = |kind, offset| LossNote { kind, offset, bytes: 5, at_least_lost: 1 };
+        let (mut gap, mut all) = (None, Vec::new());
+        for other in [note(GAP, 90), note(FIX, 70), note(GAP, 80)] {
+            other.add_to(&mut gap);
+            other.add_by_kind(&mut all);
+        }
+        assert_eq!(gap, Some(LossNote { kind: GAP, offset: 70, bytes: 15, at_least_lost: 3 }));
+        assert_eq!(all, [LossNote { kind: GAP, offset: 80, bytes: 10, at_least_lost: 2 }, note(FIX, 70)]);
+    }
 
     #[test]
     fn cases_of_one_kind_share_a_line() {

@@ -99,8 +99,7 @@ impl DetachedEvent {
 
 impl Extra {
     fn text(&self, text: TextRef) -> &str {
-        let start = text.start as usize;
-        self.texts.get(start..start.saturating_add(text.len as usize)).unwrap_or("")
+        self.texts.get(text.range()).unwrap_or("")
     }
 
     fn copy_text(&mut self, text: TextRef, batch: &EventBatch) -> TextRef {

@@ -34,6 +34,27 @@ pub struct Goldens {
     pub others: &'static [&'static str],
 }
 
+/// The tests of all captures of some folders.
+macro_rules! golden_tests {
+    ($goldens:expr) => {
+        #[test]
+        fn captures_give_their_views() {
+            $goldens.iter().for_each(Goldens::check_views);
+        }
+
+        #[test]
+        fn threads_and_windows_change_nothing() {
+            $goldens.iter().for_each(Goldens::check_cuts);
+        }
+
+        #[test]
+        fn every_detail_of_events_is_readable() {
+            $goldens.iter().for_each(Goldens::check_details);
+        }
+    };
+}
+pub(crate) use golden_tests;
+
 fn is_blessing() -> bool {
     std::env::var_os(BLESS).is_some_and(|value| value == "1")
 }

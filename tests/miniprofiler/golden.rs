@@ -1,24 +1,11 @@
 //! Captures under `testdata/miniprofiler`, and the expected views of each.
 
 use crate::captures;
-use crate::common::golden::Goldens;
+use crate::common::golden::{Goldens, golden_tests};
 use crate::run::subject;
 
-fn goldens() -> Goldens {
-    Goldens { subject: subject(), folder: "miniprofiler", extension: "bin", captures: captures::all(), others: &["README.md"] }
-}
+golden_tests!(goldens());
 
-#[test]
-fn captures_give_their_views() {
-    goldens().check_views();
-}
-
-#[test]
-fn threads_and_windows_change_nothing() {
-    goldens().check_cuts();
-}
-
-#[test]
-fn every_detail_of_events_is_readable() {
-    goldens().check_details();
+fn goldens() -> [Goldens; 1] {
+    [Goldens { subject: subject(), folder: "miniprofiler", extension: "bin", captures: captures::all(), others: &["README.md"] }]
 }

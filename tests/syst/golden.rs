@@ -1,7 +1,9 @@
 //! Captures under `testdata/syst/`, and beside each the views that must come out of it.
 
 use crate::captures;
-use crate::common::golden::Goldens;
+use crate::common::golden::{Goldens, golden_tests};
+
+golden_tests!(goldens());
 
 fn goldens() -> [Goldens; 3] {
     let of = |name, folder, extension, captures| Goldens {
@@ -16,21 +18,6 @@ fn goldens() -> [Goldens; 3] {
         of("syst-raw", "syst/raw", "bin", captures::raw()),
         of("syst-stp", "syst/stp", "stp", captures::stp()),
     ]
-}
-
-#[test]
-fn captures_give_their_views() {
-    goldens().iter().for_each(Goldens::check_views);
-}
-
-#[test]
-fn threads_and_windows_change_nothing() {
-    goldens().iter().for_each(Goldens::check_cuts);
-}
-
-#[test]
-fn every_detail_of_events_is_readable() {
-    goldens().iter().for_each(Goldens::check_details);
 }
 
 #[test]

@@ -1,19 +1,16 @@
 //! Captures under `testdata/tonbandgeraet`, and beside each the views that must come out of it.
 
 use crate::captures;
-use crate::common::golden::{Capture, Goldens};
+use crate::common::golden::{Capture, Goldens, golden_tests};
 use crate::run::{Cut, convert, subject};
 
-fn goldens() -> Goldens {
+golden_tests!(goldens());
+
+fn goldens() -> [Goldens; 1] {
     let log = |capture: &Capture| &*format!("{}.log.txt", capture.name).leak();
     let mut others = vec!["README.md", "demo.bin", "damaged.bin"];
     others.extend(captures::recorded().iter().map(log));
-    Goldens { subject: subject(), folder: "tonbandgeraet", extension: "bin", captures: captures::all(), others: others.leak() }
-}
-
-#[test]
-fn captures_give_their_views() {
-    goldens().check_views();
+    [Goldens { subject: subject(), folder: "tonbandgeraet", extension: "bin", captures: captures::all(), others: others.leak() }]
 }
 
 /// Recordings of the tracer library, with every backend, are complete and need no repair.
@@ -27,14 +24,4 @@ fn recorded_captures_have_an_empty_ledger() {
         assert_eq!((ledger.decoded_bytes, ledger.frames_bad), (capture.bytes.len() as u64, 0), "{}", capture.name);
         assert!(capture.bytes.len() <= 20_000, "{} is large", capture.name);
     }
-}
-
-#[test]
-fn threads_and_windows_change_nothing() {
-    goldens().check_cuts();
-}
-
-#[test]
-fn every_detail_of_events_is_readable() {
-    goldens().check_details();
 }

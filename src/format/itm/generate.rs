@@ -6,6 +6,8 @@
 use std::io::{self, Write};
 
 use super::encode;
+pub use crate::format::generated::Damage;
+use crate::format::generated::Random;
 use crate::frame::swo::{Delay, Packet};
 use crate::frame::tpiu;
 
@@ -77,18 +79,6 @@ impl Default for GenerateOptions {
     }
 }
 
-/// The damage between the target and the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Damage {
-    /// No damage.
-    #[default]
-    None,
-    /// About one bit in 8 KiB is flipped.
-    Flips,
-    /// About once in 4 KiB, a burst of up to 40 bytes is missing.
-    Bytes,
-}
-
 /// A packet of a generated capture that is not a time stamp, and its time in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truth {
@@ -141,7 +131,7 @@ pub fn generate_with_truth(options: &GenerateOptions) -> (Vec<u8>, Vec<Truth>) {
     if options.is_framed {
         bytes = framed(&bytes, &mut random);
     }
-    (damaged(bytes, options.damage, &mut random), truth)
+    (options.damage.to(bytes, 300, &mut random), truth)
 }
 
 /// Where functions of the firmware are: start and length.
@@ -336,41 +326,4 @@ fn framed(stream: &[u8], random: &mut Random) -> Vec<u8> {
         tpiu::wrap(&noise, OTHER_SOURCE, &mut file);
     }
     file
-}
-
-fn damaged(mut bytes: Vec<u8>, damage: Damage, random: &mut Random) -> Vec<u8> {
-    let mut at = 300;
-    match damage {
-        Damage::None => bytes,
-        Damage::Flips => {
-            while at < bytes.len() {
-                bytes[at] ^= 1 << random.below(8);
-                at += 4096 + random.below(8192) as usize;
-            }
-            bytes
-        }
-        Damage::Bytes => {
-            let mut kept = Vec::new();
-            let mut rest = bytes.as_slice();
-            while let Some((piece, after)) = rest.split_at_checked(at) {
-                kept.extend(piece);
-                rest = after.get(1 + random.below(40) as usize..).unwrap_or(&[]);
-                at = 2048 + random.below(4096) as usize;
-            }
-            kept.extend(rest);
-            kept
-        }
-    }
-}
-
-/// A small generator of random numbers.
-struct Random(u64);
-
-impl Random {
-    /// A number below `end`, which is not 0.
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        (mixed ^ (mixed >> 29)) % end
-    }
 }

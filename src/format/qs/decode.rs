@@ -165,8 +165,7 @@ impl Records {
     /// The bytes that a reference into [`Records::data`] refers to; empty if it is out of range.
     #[must_use]
     pub fn bytes(&self, text: TextRef) -> &[u8] {
-        let start = text.start as usize;
-        self.data.get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
+        self.data.get(text.range()).unwrap_or(&[])
     }
 }
 

@@ -152,8 +152,7 @@ impl ScanFacts {
     /// The bytes that a reference into [`ScanFacts::data`] refers to; empty if it is out of range.
     #[must_use]
     pub fn bytes(&self, data: TextRef) -> &[u8] {
-        let start = data.start as usize;
-        self.data.get(start..start.saturating_add(data.len as usize)).unwrap_or(&[])
+        self.data.get(data.range()).unwrap_or(&[])
     }
 
     /// Notes which object takes an event after a priority was scheduled.

@@ -10,10 +10,8 @@ use super::layout::{Config, Layout, Sizes};
 use super::names::Names;
 use super::record::{Field, Kind};
 use super::scan::ScanFacts;
+use crate::clock::SESSIONS_LIMIT;
 use crate::model::Certainty;
-
-/// The limit of sessions. Damage can look like a reset.
-const SESSIONS_LIMIT: usize = 1 << 12;
 
 /// The user's options for the target.
 #[derive(Clone, Debug, Default)]
@@ -185,7 +183,7 @@ impl Starts {
         let begins_at = facts.first_frame.unwrap_or(0);
         let empty_is_reset = version.is_some_and(|version| version < 550);
         for entry in &facts.metadata {
-            if starts.len() >= SESSIONS_LIMIT {
+            if starts.len() >= SESSIONS_LIMIT as usize {
                 break;
             }
             if entry.id == 0 && empty_is_reset && entry.offset > begins_at {

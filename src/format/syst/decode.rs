@@ -214,8 +214,7 @@ impl Records {
     #[inline]
     #[must_use]
     pub fn text(&self, text: TextRef) -> &str {
-        let start = text.start as usize;
-        self.texts.text().get(start..start.saturating_add(text.len as usize)).unwrap_or("")
+        self.texts.text().get(text.range()).unwrap_or("")
     }
 
     /// The arguments of a record.

@@ -8,6 +8,8 @@ use std::io::{self, Write};
 use super::encode::{self, numbers, numbers_and_text};
 use super::packet::Reading;
 use super::record::{extended, id};
+pub use crate::format::generated::Damage;
+use crate::format::generated::Random;
 
 /// Ticks of the time stamps per second.
 pub const SYS_FREQ: u32 = 40_000_000;
@@ -63,18 +65,6 @@ impl Default for GenerateOptions {
             filtered: &[],
         }
     }
-}
-
-/// The damage between the target and the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Damage {
-    /// No damage.
-    #[default]
-    None,
-    /// About one bit in 8 KiB is flipped.
-    Flips,
-    /// About once in 4 KiB, a burst of up to 40 bytes is missing.
-    Bytes,
 }
 
 /// A packet of a generated capture: its time in ticks since the first start, and where it begins. Restarts take no time.
@@ -138,7 +128,8 @@ fn run(options: &GenerateOptions) -> (Vec<u8>, Vec<Truth>) {
         let Some(core) = cores.iter_mut().min_by_key(|core| core.next_tick) else { break };
         core.tick(&mut target);
     }
-    (target.damaged(), target.truth)
+    // The header and the start are spared: without them nothing would have a name.
+    (options.damage.to(target.bytes, 1500, &mut target.random), target.truth)
 }
 
 /// The library on the target.
@@ -222,33 +213,6 @@ impl Target {
     /// The ids of the kernel's functions depend on the port.
     fn function(&self, plain: u16, espressif: u16) -> u16 {
         if self.options.has_two_cores { espressif } else { plain }
-    }
-
-    fn damaged(&mut self) -> Vec<u8> {
-        let mut bytes = std::mem::take(&mut self.bytes);
-        // The header and the start are spared: without them nothing would have a name.
-        let mut at = 1500;
-        match self.options.damage {
-            Damage::None => {}
-            Damage::Flips => {
-                while at < bytes.len() {
-                    bytes[at] ^= 1 << self.random.below(8);
-                    at += 4096 + self.random.below(8192) as usize;
-                }
-            }
-            Damage::Bytes => {
-                let mut kept = Vec::new();
-                let mut rest = bytes.as_slice();
-                while let Some((piece, after)) = rest.split_at_checked(at) {
-                    kept.extend(piece);
-                    rest = after.get(1 + self.random.below(40) as usize..).unwrap_or(&[]);
-                    at = 2048 + self.random.below(4096) as usize;
-                }
-                kept.extend(rest);
-                bytes = kept;
-            }
-        }
-        bytes
     }
 }
 
@@ -344,17 +308,5 @@ impl Core {
                 target.put(core, id::TIMER_EXIT, &[]);
             }
         }
-    }
-}
-
-/// A small generator of random numbers.
-struct Random(u64);
-
-impl Random {
-    /// A number below `end`, which is not 0.
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        (mixed ^ (mixed >> 29)) % end
     }
 }

@@ -621,12 +621,9 @@ impl Framing {
         let limit = at.saturating_add(MAX_PACKET_BYTES).min(input.len());
         let (from, to) = self.unconfirmed.get();
         let start = if (from..to).contains(&(at + 1)) { to } else { at + 1 };
-        let found = (start..limit).find(|&position| self.is_confirmed(input, position));
-        match found {
-            Some(found) => self.unconfirmed.set((at + 1, found)),
-            None => self.unconfirmed.set((at + 1, limit.max(start))),
-        }
-        found.unwrap_or(limit).min(limit)
+        let found = (start..limit).find(|&position| self.is_confirmed(input, position)).unwrap_or(limit.max(start));
+        self.unconfirmed.set((at + 1, found));
+        found.min(limit)
     }
 
     /// The last believable position up to `end`, if it is near; 0 otherwise.

@@ -174,8 +174,7 @@ impl Records {
     #[inline]
     #[must_use]
     pub fn bytes(&self, text: TextRef) -> &[u8] {
-        let start = text.start as usize;
-        self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
+        self.text.get(text.range()).unwrap_or(&[])
     }
 }
 
@@ -331,7 +330,7 @@ impl Decoder {
     /// The sync at the end of a bad frame, and where it starts: a target that is reset within a frame does not end it.
     #[cold]
     fn sync_within(&self, bad: &[u8], payload: &mut Vec<u8>, texts: &mut Vec<u8>) -> Option<(usize, Record<TextRef>)> {
-        let at = bad.windows(3).skip(2).position(|bytes| bytes == sync_frame::BEGIN)? + 1;
+        let at = sync_frame::place_within(bad)?;
         let sync = self.frame_in_full(bad.get(at..)?, payload, texts).ok()?.0;
         (self.wire == Wire::Superset && matches!(sync, Record::Sync { .. })).then_some((at, sync))
     }

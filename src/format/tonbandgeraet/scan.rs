@@ -253,20 +253,20 @@ impl ScanFacts {
 
     /// Adds the syncs at the end of bad frames, which decoding finds too: a target that is reset within a frame does not end it.
     fn add_syncs_within(&mut self, frames: &[u8], first: usize, start: usize, payload: &mut Vec<u8>) {
-        let (mut counted, mut number, own) = (first, 0, self.sync_points.len());
-        for found in memchr::memmem::find_iter(frames, &sync_frame::BEGIN) {
-            let Some(before) = found.checked_sub(2).filter(|&before| before >= first && frames[before] != DELIMITER) else {
-                continue;
-            };
-            let frame = frames.get(before + 1..).unwrap_or(&[]);
-            let frame = memchr::memchr(DELIMITER, frame).and_then(|end| frame.get(..=end)).unwrap_or(&[]);
-            if let Ok((Record::Sync { fields }, _)) = SUPERSET.record(frame, payload)
+        let (mut at, mut counted, mut number, own) = (first, first, 0, self.sync_points.len());
+        let begin = memchr::memmem::Finder::new(&sync_frame::BEGIN);
+        while let Some(found) = frames.get(at..).and_then(|rest| begin.find(rest)).map(|found| at + found) {
+            let frame_at = memchr::memrchr(DELIMITER, &frames[at..found]).map_or(at, |delimiter| at + delimiter + 1);
+            at = memchr::memchr(DELIMITER, &frames[found..]).map_or(frames.len(), |delimiter| found + delimiter + 1);
+            let frame = &frames[frame_at..at];
+            if let Some(within) = sync_frame::place_within(frame)
+                && let Ok((Record::Sync { fields }, _)) = SUPERSET.record(&frame[within..], payload)
                 && let Ok(sync) = SyncFields::read(fields)
                 && self.sync_points.len() < SYNCS_LIMIT
             {
-                number += memchr::memchr_iter(DELIMITER, &frames[counted..found]).count() as u64;
-                counted = found;
-                self.sync_points.push(SyncPoint::new(&sync, (start + before + 1) as u64, number));
+                number += memchr::memchr_iter(DELIMITER, &frames[counted..frame_at]).count() as u64;
+                counted = frame_at;
+                self.sync_points.push(SyncPoint::new(&sync, (start + frame_at + within) as u64, number));
             }
         }
         if self.sync_points.len() > own {
@@ -285,8 +285,7 @@ impl ScanFacts {
     /// The bytes that a reference into [`ScanFacts::text`] refers to; empty if it is out of range.
     #[must_use]
     pub fn bytes(&self, text: TextRef) -> &[u8] {
-        let start = text.start as usize;
-        self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
+        self.text.get(text.range()).unwrap_or(&[])
     }
 
     /// The format. The superset has syncs and, except for a few frames, delta time stamps; the plain format has neither, except for

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::Tonbandgeraet;
-use super::decode::Wire;
+use super::decode::{Decoder, Wire};
 use super::encode::{Sequence, encode};
 use super::record::Record;
 use super::scan::ScanFacts;
@@ -393,6 +393,21 @@ fn a_recording_that_starts_within_a_frame_starts_there() {
     let times = &times[times.len() - 300..];
     assert!(starts.is_some());
     assert!(times.iter().zip(1..).all(|(time, n)| time - times[0] == (n - 1) * 10), "{times:?}");
+}
+
+/// A frame is searched once: thousands of begins in one would take as many searches of its rest.
+#[test]
+fn both_passes_find_the_same_syncs_in_bad_frames() {
+    let frames = recording(300, 100);
+    let (event, sync) = (&frames[5][..3], &frames[0][..]);
+    let another = [event, &sync[..5], sync].concat();
+    let capture = [&frames[..50], &[[event, sync].concat(), another], &frames[50..]].concat().concat();
+    let points = ScanFacts::scan(&capture, 0..capture.len()).sync_points;
+    let found: Vec<u64> = points.iter().map(|point| point.offset).collect();
+    let records = Decoder::new(Wire::Superset, true).records(&capture, 0..capture.len());
+    let decoded = records.frames.iter().filter(|stored| matches!(stored.record, Record::Sync { .. }));
+    assert_eq!(found, decoded.map(|stored| u64::from(stored.offset)).collect::<Vec<u64>>());
+    assert_eq!(found.len(), frames.len() - 300 + 1);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::decode::IN_INTERRUPT;
 use super::encode::{Buffer, Object};
 use super::layout::{ENTRY_BYTES, HEADER_BYTES, OBJECT_BYTES, kind};
 use super::names::id;
+use crate::format::generated::Random;
 
 /// Ticks of the time stamps between two timer interrupts.
 const PERIOD: u64 = 10_000;
@@ -301,17 +302,5 @@ impl Target {
         self.call(id::THREAD_SLEEP, [1, 0, stack, 0]);
         self.suspend(SLEEP, LOGGER);
         self.call(id::MUTEX_GET, [MUTEX, FOREVER, 0, 0]);
-    }
-}
-
-/// A small generator of random numbers.
-struct Random(u64);
-
-impl Random {
-    /// A number below `end`, which is not 0.
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        (mixed ^ (mixed >> 29)) % end
     }
 }

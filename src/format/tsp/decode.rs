@@ -181,8 +181,7 @@ impl Records {
     /// The bytes that a reference into [`Records::text`] refers to.
     #[must_use]
     pub fn bytes(&self, text: TextRef) -> &[u8] {
-        let start = text.start as usize;
-        self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
+        self.text.get(text.range()).unwrap_or(&[])
     }
 
     fn keep(&mut self, bytes: &[u8]) -> TextRef {

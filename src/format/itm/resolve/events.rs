@@ -313,9 +313,7 @@ impl Meaning {
             let args = out.batch.args_since(start);
             let note =
                 LogNote { lane, severity: LogSeverity::Unspecified, name: Label::NONE, body, source: None, grade: None, args };
-            let index = u32::try_from(out.batch.logs.len()).unwrap_or(u32::MAX);
-            out.batch.logs.push(note);
-            self.emit(EventKind::Log(index), time, out);
+            out.batch.add_log(time, self.core, note);
         }
         line.clear();
         if let Some(port) = self.ports.get_mut(usize::from(number)) {

@@ -14,9 +14,7 @@ use super::scan::{LOCAL_COUNTER, PortFacts, ScanFacts};
 use crate::format::program::{ElfFile, shortcomings};
 use crate::format::{Detail, Facts, ListRecord, Part, Resolve, Resolved};
 use crate::frame::swo::{Delay, NoPacket, Packet};
-use crate::model::{
-    Certainty, CoreId, Event, EventKind, Finding, Ledger, LossKind, LossNote, Matter, Nanos, Rate, Ticks, losses,
-};
+use crate::model::{Certainty, CoreId, Finding, Ledger, LossKind, LossNote, Matter, Nanos, Rate, Ticks, losses};
 use events::Meaning;
 use global::Global;
 
@@ -543,9 +541,7 @@ impl InputResolver {
     #[cold]
     fn emit_losses(&mut self, time: Nanos, out: &mut Resolved<'_>) {
         for note in std::mem::take(&mut self.pending) {
-            let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
-            out.batch.losses.push(note);
-            out.batch.events.push(Event { time, core: self.core, kind: EventKind::Loss(number) });
+            out.batch.add_loss(time, self.core, note);
             self.meaning.forget();
         }
     }

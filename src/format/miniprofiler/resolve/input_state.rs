@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::status::Counters;
 use super::stray::{Damage, StrayBytes};
 use super::*;
-use crate::clock::Copies;
+use crate::clock::{Copies, RESTART_GAP_NS, SESSIONS_LIMIT};
 use crate::model::LossKind;
 
 /// The state of one input.
@@ -246,7 +246,7 @@ impl InputState {
             let at_least_lost = self.at_least_lost(kind, &damage, next, bytes);
             self.stated += at_least_lost;
             out.ledger.bad_frame(kind, damage.offset, damage.bytes, at_least_lost);
-            self.add_gap(LossNote { kind, offset: damage.offset, bytes: damage.bytes, at_least_lost });
+            LossNote { kind, offset: damage.offset, bytes: damage.bytes, at_least_lost }.add_to(&mut self.gap);
         }
     }
 
@@ -270,20 +270,7 @@ impl InputState {
         let body = out.batch.texts.add(line);
         let severity = LogSeverity::Unspecified;
         let note = LogNote { lane, severity, name: Label::text(body), body, source: None, grade: None, args: Default::default() };
-        let index = u32::try_from(out.batch.logs.len()).unwrap_or(u32::MAX);
-        out.batch.logs.push(note);
-        self.push(EventKind::Log(index), out);
-    }
-
-    /// Notes a loss, for the next call.
-    pub fn add_gap(&mut self, note: LossNote) {
-        match &mut self.gap {
-            Some(gap) => {
-                gap.bytes = gap.bytes.saturating_add(note.bytes);
-                gap.at_least_lost = gap.at_least_lost.saturating_add(note.at_least_lost);
-            }
-            none => *none = Some(note),
-        }
+        out.batch.add_log(self.last_ns, self.core, note);
     }
 
     /// Accounts for the bytes of a packet or command.
@@ -308,7 +295,7 @@ impl InputState {
         match bad {
             Some(kind) => {
                 ledger.bad_frame(kind, offset, bytes, 1);
-                self.add_gap(LossNote { kind, offset, bytes, at_least_lost: 1 });
+                LossNote { kind, offset, bytes, at_least_lost: 1 }.add_to(&mut self.gap);
             }
             None => {
                 ledger.decoded_bytes += bytes;

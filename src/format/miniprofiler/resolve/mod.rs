@@ -29,14 +29,8 @@ use functions::Functions;
 use input_state::InputState;
 use status::PERCENT_RECORDS;
 
-/// The time drawn between the last call before a restart and time 0 after it. The real duration is unknown.
-const RESTART_GAP_NS: u64 = 1_000;
-
 /// A call is judged by those that follow within this number of bytes, so that what is held is bounded.
 const LOOKAHEAD_BYTES: u64 = 1 << 18;
-
-/// The limit of restarts.
-const SESSIONS_LIMIT: u32 = 1 << 12;
 
 /// Turns packets into events.
 pub(crate) struct Resolver {
@@ -144,7 +138,7 @@ impl Resolve for Resolver {
         }
         let Some(input) = self.inputs.get_mut(input) else { return };
         if let Some(gap) = input.gap.take() {
-            push_gap(gap, input.last_ns, input.core, out);
+            out.batch.add_loss(input.last_ns, input.core, gap);
         }
     }
 
@@ -221,7 +215,7 @@ impl Resolver {
                     input.stated += lost;
                     out.ledger.bad_frame(kind, offset, u64::from(item.len), lost);
                     input.instant(&format!("profile data of version {version}"), out);
-                    input.add_gap(LossNote { kind, offset, bytes: u64::from(item.len), at_least_lost: lost });
+                    LossNote { kind, offset, bytes: u64::from(item.len), at_least_lost: lost }.add_to(&mut input.gap);
                 }
                 Content::OddLength { .. } | Content::UnknownType { .. } | Content::Stray => {}
             }
@@ -366,7 +360,7 @@ fn resolve_records(
         out.batch.note_judged(offset + (PACKET_HEAD + PROFILE_HEAD + number * RECORD_BYTES) as u64, begin_ns);
         let time_ns = end_ns.max(input.last_ns);
         if let Some(gap) = input.gap.take() {
-            push_gap(gap, time_ns, input.core, out);
+            out.batch.add_loss(time_ns, input.core, gap);
         }
         input.last_ns = time_ns;
         let depth = record.depth.cast_signed();
@@ -384,10 +378,4 @@ fn resolve_records(
         };
         out.batch.events.push(Event { time: time_ns, core: input.core, kind });
     }
-}
-
-fn push_gap(gap: LossNote, time: Nanos, core: CoreId, out: &mut Resolved<'_>) {
-    let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
-    out.batch.losses.push(gap);
-    out.batch.events.push(Event { time, core, kind: EventKind::Loss(number) });
 }

@@ -53,15 +53,10 @@ impl InputState {
     /// `waiting`: the number of records that follow directly, at most [`PERCENT_RECORDS`].
     pub fn compare_status(&mut self, status: Status, waiting: u64, offset: u64, out: &mut Resolved<'_>) {
         let is_reset = self.is_behind(status);
-        let counters = &mut self.counters;
-        let grown = |now: u32, before: Option<u32>| match before {
-            Some(before) => u64::from(now.wrapping_sub(before)),
-            None => u64::from(now),
-        };
-        let last = counters.last.replace(status);
         self.may_restart |= is_reset;
         let counters = &mut self.counters;
-        let last = last.filter(|_| !is_reset);
+        let grown = |now: u32, before: Option<u32>| u64::from(now.wrapping_sub(before.unwrap_or(0)));
+        let last = counters.last.replace(status).filter(|_| !is_reset);
         if last.is_none() {
             *counters = Counters { last: counters.last, ..Counters::default() };
         }
@@ -72,9 +67,8 @@ impl InputState {
         if overflows > 0 && last.is_some() {
             let kind = losses::DROPPED_BY_TARGET;
             out.ledger.enter(kind, offset, overflows);
-            self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: overflows });
+            LossNote { kind, offset, bytes: 0, at_least_lost: overflows }.add_to(&mut self.gap);
         }
-        let counters = &mut self.counters;
         // What overflowed or was damaged has been entered, and most devices count it as captured too.
         let accounted = self.received.saturating_add(self.stated).saturating_add(counters.overflows);
         let missing = i64::try_from(counters.captured).unwrap_or(i64::MAX) - i64::try_from(accounted).unwrap_or(i64::MAX);
@@ -103,9 +97,9 @@ impl InputState {
         if let Ok(lost @ 1..) = u64::try_from(lost) {
             let kind = losses::RECORDS_LOST;
             out.ledger.enter(kind, offset, lost);
-            self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: lost });
+            LossNote { kind, offset, bytes: 0, at_least_lost: lost }.add_to(&mut self.gap);
         }
-        let (overflows, captured) = (self.counters.overflows, self.counters.captured);
+        let (overflows, captured) = (counters.overflows, counters.captured);
         self.values(usage_percent, overflows, captured, out);
     }
 }

@@ -1,14 +1,11 @@
 //! The time of records: stamps of limited width, judged, as nanoseconds on the trace's axis.
 
 use super::super::sessions::Session;
-use crate::clock::{Domain, Judge, Stamp, Verdict as Judged, fit};
+use crate::clock::{Domain, Judge, RESTART_GAP_NS, Stamp, Verdict as Judged, fit};
 use crate::model::{Nanos, Rate, Ticks};
 
 /// A small step back, in bits: some targets read a counter whose base is updated late.
 const DISORDER_BITS: u32 = 6;
-
-/// The time drawn between the last record before a reset and the first one after it. The real duration is unknown.
-const RESET_GAP_NS: u64 = 1_000;
 
 /// How often the rate against the target's clock tick is looked for.
 const RATE_ATTEMPTS: u32 = 64;
@@ -81,7 +78,7 @@ impl Clock {
         self.judge.begin_session(domain(session));
         self.coarse = 0;
         if has_begun {
-            self.now_ns = Nanos(self.now_ns).saturating_add(RESET_GAP_NS).0;
+            self.now_ns = Nanos(self.now_ns).saturating_add(RESTART_GAP_NS).0;
             self.start_ns = self.now_ns;
         }
         Nanos(self.now_ns)
@@ -150,7 +147,7 @@ impl Clock {
             return Verdict::Replaced;
         }
         if judged.verdict == Judged::Restarted {
-            self.start_ns = Nanos(self.now_ns).saturating_add(RESET_GAP_NS).0;
+            self.start_ns = Nanos(self.now_ns).saturating_add(RESTART_GAP_NS).0;
             self.shift_to_start(judged.ticks);
             self.set(judged.ticks);
             return Verdict::Restarted;

@@ -81,9 +81,7 @@ impl RecordResolver<'_, '_> {
     pub fn lose(&mut self, note: LossNote) {
         self.firmware.stretch += 1;
         self.run_state.forget();
-        let number = u32::try_from(self.out.batch.losses.len()).unwrap_or(u32::MAX);
-        self.out.batch.losses.push(note);
-        self.emit(EventKind::Loss(number));
+        self.out.batch.add_loss(self.now, self.firmware.core, note);
     }
 
     /// The target was reset, and runs the same program.
@@ -543,10 +541,9 @@ impl RecordResolver<'_, '_> {
         let module = self.firmware.arg(ArgName::Module, module, self.out.entities)?;
         let location = self.firmware.arg(ArgName::Location, ArgValue::Uint(location), self.out.entities)?;
         let args = self.out.batch.add_args(&[module, location]);
-        let number = u32::try_from(self.out.batch.logs.len()).ok()?;
-        let severity = LogSeverity::Fatal;
-        self.out.batch.logs.push(LogNote { lane, severity, name: name.into(), body, source: None, grade: None, args });
-        self.emit(EventKind::Log(number))
+        let note = LogNote { lane, severity: LogSeverity::Fatal, name: name.into(), body, source: None, grade: None, args };
+        self.out.batch.add_log(self.now, self.firmware.core, note);
+        Some(())
     }
 
     /// An instant named `text` on one of the single tracks.

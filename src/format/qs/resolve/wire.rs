@@ -230,7 +230,7 @@ impl WireState {
             self.end_run(Some(missing), ledger);
             if missing == 0 && jump != 0 {
                 // Out of order: what was known before does not hold.
-                self.add_gap(LossNote { kind: losses::FRAMES_LOST, offset, bytes: 0, at_least_lost: 0 });
+                LossNote { kind: losses::FRAMES_LOST, offset, bytes: 0, at_least_lost: 0 }.add_to(&mut self.gap);
             }
             return;
         }
@@ -243,7 +243,7 @@ impl WireState {
             _ => losses::FRAMES_LOST,
         };
         ledger.enter(kind, offset, missing);
-        self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: missing });
+        LossNote { kind, offset, bytes: 0, at_least_lost: missing }.add_to(&mut self.gap);
     }
 
     /// The frames that follow one of the present session.
@@ -299,7 +299,7 @@ impl WireState {
             ledger.bad_frame(kind, offset, bytes, at_least_lost);
             // A record of a newer target: no known record is missing.
             if damage.reason != Bad::UnknownRecord {
-                self.add_gap(LossNote { kind, offset, bytes, at_least_lost });
+                LossNote { kind, offset, bytes, at_least_lost }.add_to(&mut self.gap);
             }
             return;
         }
@@ -329,19 +329,9 @@ impl WireState {
         let at_least_lost = missing.unwrap_or(u64::from(!is_lone_flags));
         ledger.enter(kind, run.offset, at_least_lost);
         if missing != Some(0) && !is_lone_flags {
-            self.add_gap(LossNote { kind, offset: run.offset, bytes: run.bytes, at_least_lost });
+            LossNote { kind, offset: run.offset, bytes: run.bytes, at_least_lost }.add_to(&mut self.gap);
         }
         Some(run)
-    }
-
-    fn add_gap(&mut self, note: LossNote) {
-        match &mut self.gap {
-            Some(gap) => {
-                gap.bytes = gap.bytes.saturating_add(note.bytes);
-                gap.at_least_lost = gap.at_least_lost.saturating_add(note.at_least_lost);
-            }
-            None => self.gap = Some(note),
-        }
     }
 
     /// Sets the present to the time of a record. `following` are the records of its session after it in the part. `Err`: it is not just a
@@ -371,7 +361,7 @@ impl WireState {
         ledger: &mut Ledger,
     ) -> bool {
         let Some(stored) = records.frames.get(number) else { return false };
-        let evidence = std::mem::take(&mut self.evidence);
+        let mut evidence = std::mem::take(&mut self.evidence);
         let is_timed = |(_, stored): &(&Records, &Stored)| stored.is_timed;
         // The next stamp may be in a later part.
         let taken = taken.or_else(|| {
@@ -381,7 +371,6 @@ impl WireState {
         });
         let session = Arc::clone(self.present());
         let width = session.layout.config.sizes.time_event;
-        let mut evidence = evidence;
         if evidence.sequence_breaks {
             // The records after it may be evidence for a reset here, too.
             for (records, stored) in frames_ahead(self.session, records, number, end, later).take(LOOKAHEAD) {

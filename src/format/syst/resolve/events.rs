@@ -244,9 +244,7 @@ impl EventWriter {
             _ => self.text(stored.body),
         };
         let name = if label.is_none() { Label::text(body) } else { label };
-        let Ok(index) = u32::try_from(out.batch.logs.len()) else { return };
-        out.batch.logs.push(LogNote { lane, severity, name, body, source, grade, args });
-        push(at, EventKind::Log(index), out);
+        out.batch.add_log(at.time, at.core, LogNote { lane, severity, name, body, source, grade, args });
     }
 
     #[allow(clippy::too_many_arguments, reason = "the parts of one span")]
@@ -403,13 +401,9 @@ impl EventWriter {
     pub fn notice(&mut self, at: EventContext, notice: Notice, (offset, bytes): (u64, u64), value: u64, out: &mut Resolved<'_>) {
         let is_gap = matches!(notice, Notice::Unsynced | Notice::Undelimited | Notice::GlobalError);
         if let Some((kind, _, at_least_lost)) = losses::of_notice(notice).filter(|_| is_gap) {
-            let note = LossNote { kind, offset, bytes, at_least_lost };
-            if let Ok(index) = u32::try_from(out.batch.losses.len()) {
-                out.batch.losses.push(note);
-                push(at, EventKind::Loss(index), out);
-                // The timeline closes open spans at a loss.
-                self.tracks.close_all();
-            }
+            out.batch.add_loss(at.time, at.core, LossNote { kind, offset, bytes, at_least_lost });
+            // The timeline closes open spans at a loss.
+            self.tracks.close_all();
         }
         let has_place = matches!(notice, Notice::MasterError | Notice::Beginless | Notice::Unfinished);
         if !has_place && !matches!(notice, Notice::GlobalError | Notice::Trigger | Notice::UnknownPacket) {

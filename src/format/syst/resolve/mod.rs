@@ -29,13 +29,10 @@ use super::decoded::{Notice, RecordKind, Stored};
 use super::record::Marks;
 use super::scan::MessageFacts;
 use super::settings::Settings;
-use crate::clock::Copies;
+use crate::clock::{Copies, SESSIONS_LIMIT};
 use crate::format::program::shortcomings;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
 use crate::model::{CoreId, Event, EventKind, Ledger, Nanos};
-
-/// The most restarts that are accepted.
-const SESSIONS_LIMIT: u32 = 1 << 12;
 
 /// The length of the shortest message.
 const SHORTEST_BYTES: u64 = 4;

@@ -3,7 +3,7 @@
 //! Which time stamps are believed, and what is a restart, [`crate::clock`] decides.
 
 use super::senders::ClockSenders;
-use crate::clock::{Domain, Judge, Stamp, Verdict as Judged};
+use crate::clock::{Domain, Judge, RESTART_GAP_NS, Stamp, Verdict as Judged};
 use crate::format::Detail;
 use crate::format::syst::correlation::{ASSUMED, GIVEN, Line, Owner, Pair, Pairs, RECORDED, TransportClock};
 use crate::format::syst::decode::Records;
@@ -11,9 +11,6 @@ use crate::format::syst::decoded::{Notice, RecordKind, Stored};
 use crate::format::syst::record::Marks;
 use crate::format::syst::scan::{MessageFacts, Rates};
 use crate::model::{Certainty, ClockKind, ClockReadings, Finding, Matter, Nanos, Rate, SideClock};
-
-/// Between the last event before a restart and the first one after it.
-const RESTART_GAP_NS: u64 = 1_000;
 
 /// The time between messages if there are no time stamps.
 const STEP_NS: u64 = 1_000;

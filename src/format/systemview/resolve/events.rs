@@ -257,9 +257,8 @@ impl<'b> Scene<'_, 'b, '_> {
         self.input.forget();
         let kind = losses::RECORDING_RESTARTED;
         self.out.ledger.enter(kind, self.at.offset, 0);
-        let number = u32::try_from(self.out.batch.losses.len()).unwrap_or(u32::MAX);
-        self.out.batch.losses.push(LossNote { kind, offset: self.at.offset, bytes: 0, at_least_lost: 0 });
-        self.push(EventKind::Loss(number));
+        let note = LossNote { kind, offset: self.at.offset, bytes: 0, at_least_lost: 0 };
+        self.out.batch.add_loss(self.at.time, self.core(), note);
     }
 
     /// Packets were dropped: one that found the buffer full, and those counted since, until there was room for this one.
@@ -280,7 +279,7 @@ impl<'b> Scene<'_, 'b, '_> {
         }
         let kind = losses::DROPPED_BY_TARGET;
         self.out.ledger.enter(kind, self.at.offset, lost);
-        self.input.note_loss(LossNote { kind, offset: self.at.offset, bytes: 0, at_least_lost: lost });
+        LossNote { kind, offset: self.at.offset, bytes: 0, at_least_lost: lost }.add_by_kind(&mut self.input.pending);
         self.input.emit_losses(self.at.time, self.out);
     }
 
@@ -326,9 +325,8 @@ impl<'b> Scene<'_, 'b, '_> {
         };
         let lane = self.context.shared.log(self.input.session);
         let Some(lane) = self.known(lane) else { return };
-        let number = u32::try_from(self.out.batch.logs.len()).unwrap_or(u32::MAX);
-        self.out.batch.logs.push(LogNote { lane, severity, name, body, source: None, grade: None, args: Args::NONE });
-        self.push(EventKind::Log(number));
+        let note = LogNote { lane, severity, name, body, source: None, grade: None, args: Args::NONE };
+        self.out.batch.add_log(self.at.time, self.core(), note);
     }
 
     /// The texts that come after the numbers of a message, in the order of their conversions; none if the conversions have addresses.

@@ -11,14 +11,12 @@ use super::super::functions::{self, ModuleEvents};
 use super::super::packet::Reading;
 use super::super::scan::{HEAP_EVENT, HEAP_MODULE, Init, Named, Setup};
 use super::names::Names;
+use crate::clock::SESSIONS_LIMIT;
 use crate::model::{
     CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, PriorityOrder,
     RecentMap, Session, Task, TaskId, TaskKind,
 };
 use crate::symbols::exception_name;
-
-/// More sessions are not kept apart.
-pub const SESSIONS_LIMIT: usize = 1 << 12;
 
 /// More names are looked up each time.
 const NAMES_LIMIT: usize = 1 << 16;
@@ -102,7 +100,7 @@ fn lossy(bytes: &[u8]) -> String {
 /// The configuration of each session: the one after its start, or else that of the session before.
 fn inits_of(setups: &[Setup]) -> Vec<Init> {
     let first = setups.iter().find_map(|setup| setup.facts.init).unwrap_or_default();
-    let sessions = setups.iter().map(|setup| setup.restarts().count()).max().unwrap_or(0).min(SESSIONS_LIMIT - 1);
+    let sessions = setups.iter().map(|setup| setup.restarts().count()).max().unwrap_or(0).min(SESSIONS_LIMIT as usize - 1);
     let mut inits = vec![first];
     let mut starts: Vec<_> = setups.iter().map(Setup::restarts).collect();
     for _ in 0..sessions {
@@ -234,7 +232,7 @@ impl Shared {
 
     /// Makes the entities of all sessions up to this one.
     pub fn prepare(&mut self, session: u32, entities: &mut Entities) {
-        while self.sessions.len() <= session as usize && self.sessions.len() < SESSIONS_LIMIT {
+        while self.sessions.len() <= session as usize && self.sessions.len() < SESSIONS_LIMIT as usize {
             let session = self.sessions.len() as u32;
             self.sessions.push(Ids::default());
             // Hostile input reaches the limits of entities; then the rest is not tried.

@@ -18,9 +18,9 @@ use super::decode::{Bad, Record, Records};
 use super::descriptions::Kernel;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading, is_sent_start};
 use super::program;
-use super::record::{Fields, id};
+use super::record::id;
 use super::scan::{Init, SessionStart, Setup, later};
-use crate::clock::Copies;
+use crate::clock::{Copies, RESTART_GAP_NS, SESSIONS_LIMIT};
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved, SHARED_LOSSES};
 use crate::model::losses;
 use crate::model::{
@@ -33,9 +33,6 @@ use crate::symbols::Symbols;
 use drops::Drops;
 use handles::Shared;
 use names::Lives;
-
-/// The time drawn between the last event before a restart and the first one after it. The real duration is unknown.
-const RESTART_GAP_NS: u64 = 1_000;
 
 /// Without a recorded rate, a tick is taken for this fraction of a second.
 const ASSUMED_HZ: u64 = 1_000_000;
@@ -550,7 +547,7 @@ impl InputResolver {
     fn note_bad(&mut self, note: LossNote) {
         (self.is_damaged, self.since_damage) = (true, 0);
         self.drops.note_damage();
-        self.note_loss(note);
+        note.add_by_kind(&mut self.pending);
     }
 
     /// Bytes that are there twice after damage that ends at `end` are left out: time does not pass twice.
@@ -565,23 +562,10 @@ impl InputResolver {
         }
     }
 
-    /// Adds a loss to those before the next event.
-    fn note_loss(&mut self, note: LossNote) {
-        match self.pending.iter_mut().find(|pending| pending.kind == note.kind) {
-            Some(pending) => {
-                pending.bytes += note.bytes;
-                pending.at_least_lost = pending.at_least_lost.saturating_add(note.at_least_lost);
-            }
-            None => self.pending.push(note),
-        }
-    }
-
     #[cold]
     fn emit_losses(&mut self, time: Nanos, out: &mut Resolved<'_>) {
         for note in std::mem::take(&mut self.pending) {
-            let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
-            out.batch.losses.push(note);
-            out.batch.events.push(Event { time, core: self.cores[0].core, kind: EventKind::Loss(number) });
+            out.batch.add_loss(time, self.cores[0].core, note);
             self.forget();
         }
     }
@@ -640,10 +624,9 @@ impl InputResolver {
                 out.ledger.enter_doubt(offset, format!("a step of {step}, which is taken, or damage that looks like packets"));
             }
         }
-        let payload = start.saturating_add(usize::from(packet.payload_at));
-        let payload = bytes.get(payload..payload.saturating_add(usize::from(packet.payload_bytes))).unwrap_or(&[]);
+        let mut fields = packet.fields(bytes, start);
         if packet.id == id::SYSTIME_CYCLES {
-            self.compare_clock(Fields(payload).number());
+            self.compare_clock(fields.number());
         }
         let time = match self.clock.time(self.ticks()) {
             Some(time) => time,
@@ -658,7 +641,7 @@ impl InputResolver {
         if !self.pending.is_empty() {
             self.emit_losses(time, out);
         }
-        events::resolve(self, packet, Fields(payload), events::At { time, offset }, context, out);
+        events::resolve(self, packet, fields, events::At { time, offset }, context, out);
     }
 
     fn restart(&mut self, restart: Restart, context: &mut Context, out: &mut Resolved<'_>) {
@@ -669,7 +652,7 @@ impl InputResolver {
         self.forget();
         (self.stopped_at, self.is_damaged, self.drops, self.clock_ahead) = (None, false, Drops::from_zero(), None);
         self.has_start = true;
-        if self.session as usize + 1 >= handles::SESSIONS_LIMIT {
+        if self.session + 1 >= SESSIONS_LIMIT {
             return;
         }
         self.session += 1;

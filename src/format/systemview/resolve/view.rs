@@ -22,8 +22,7 @@ pub(super) fn dump_part(input: &InputResolver, shared: &Shared, records: &Record
         }
         let packet = &record.packet;
         let offset = records.base + u64::from(record.offset);
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).saturating_add(usize::from(packet.payload_at));
-        let payload = bytes.get(start..start.saturating_add(usize::from(packet.payload_bytes))).unwrap_or(&[]);
+        let payload = packet.fields(bytes, usize::try_from(offset).unwrap_or(usize::MAX)).0;
         let has_time = packet.has_time();
         let core = input.cores.get(usize::from(packet.core)).filter(|_| has_time).map(|core| core.core.0);
         let ticks = has_time.then_some(packet.delta);

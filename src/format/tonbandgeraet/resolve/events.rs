@@ -14,7 +14,7 @@ use super::ids::NameScope;
 use super::mailbox::LevelReport;
 use super::messages::{Message, MessageOddity, Messages};
 use super::restore::Mark;
-use super::{CoreState, DROP_COUNTER_EVERY, RecordPlace, Resolver, Session, Touched, losses, push_gap};
+use super::{CoreState, DROP_COUNTER_EVERY, RecordPlace, Resolver, Session, Touched, losses};
 
 /// What the events of one core use, as long as nothing else comes between them.
 pub(super) struct Scene<'a> {
@@ -55,7 +55,7 @@ impl Resolver {
     fn emit_gap(&mut self, index: usize, time: Nanos, out: &mut Resolved<'_>) {
         let input = &mut self.inputs[index];
         if let Some(gap) = input.gap.take() {
-            push_gap(gap, time, input.core, out);
+            out.batch.add_loss(time, input.core, gap);
             input.states.iter_mut().for_each(|state| state.running = None);
             let session = &mut self.sessions[input.slot()];
             session.gaps += 1;
@@ -174,11 +174,10 @@ impl Scene<'_> {
                     None => {}
                 }
                 **unformatted += u64::from(message.severity == LogSeverity::Unspecified);
-                let Ok(index) = u32::try_from(out.batch.logs.len()) else { return };
                 let Message { severity, name, source, .. } = message;
                 let body = out.batch.texts.add(&message.text);
-                out.batch.logs.push(LogNote { lane, severity, name, body, source, grade: None, args: Args::NONE });
-                event!(EventKind::Log(index))
+                let note = LogNote { lane, severity, name, body, source, grade: None, args: Args::NONE };
+                out.batch.add_log(time, core, note);
             }
             Record::TaskEvtmarker { evtmarker_id, msg, .. } => {
                 note_running(running, at.offset(), out.ledger);
@@ -567,7 +566,8 @@ impl Resolver {
         let lost = u64::from(count - before.unwrap_or(0));
         let kind = losses::DROPPED_BY_TARGET;
         out.ledger.enter(kind, at.offset(), lost);
-        push_gap(LossNote { kind, offset: at.offset(), bytes: 0, at_least_lost: lost }, time, input.core, out);
+        let note = LossNote { kind, offset: at.offset(), bytes: 0, at_least_lost: lost };
+        out.batch.add_loss(time, input.core, note);
         input.states.iter_mut().for_each(|state| state.running = None);
         self.sessions[input.slot()].gaps += 1;
     }

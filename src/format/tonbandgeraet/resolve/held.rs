@@ -163,21 +163,9 @@ pub fn merge_gaps(mut gaps: Vec<(usize, LossNote)>, more: Vec<(usize, LossNote)>
 /// Adds a gap before a record; bad frames without a record between them are one gap.
 fn push_gap_before(gaps: &mut Vec<(usize, LossNote)>, number: usize, note: LossNote) {
     match gaps.last_mut().filter(|last| last.0 == number) {
-        Some((_, last)) => extend_gap(last, note),
+        Some((_, last)) => last.extend(note),
         None => gaps.push((number, note)),
     }
-}
-
-pub fn add_gap(gap: &mut Option<LossNote>, note: LossNote) {
-    match gap {
-        Some(gap) => extend_gap(gap, note),
-        None => *gap = Some(note),
-    }
-}
-
-fn extend_gap(gap: &mut LossNote, more: LossNote) {
-    gap.bytes = gap.bytes.saturating_add(more.bytes);
-    gap.at_least_lost = gap.at_least_lost.saturating_add(more.at_least_lost);
 }
 
 /// The time stamps of one core among the next records.

@@ -21,7 +21,7 @@ mod view;
 
 use std::ops::Range;
 
-use crate::clock::{Cause, LOOKAHEAD as LOOKAHEAD_RECORDS, Verdict};
+use crate::clock::{Cause, LOOKAHEAD as LOOKAHEAD_RECORDS, RESTART_GAP_NS, SESSIONS_LIMIT, Verdict};
 use crate::format::{Detail, Facts, FormatOptions, ListRecord, Resolve, Resolved};
 use crate::model::losses;
 use crate::model::{
@@ -32,19 +32,13 @@ use super::decode::{Ordered, Records, Stamp, Stored};
 use super::record::Record;
 use super::scan::{ScanFacts, Unrecorded};
 use functions::Functions;
-use held::{Carry, Chunk, PendingRecords, RecordPlace, add_gap, enter_part, merge_gaps};
+use held::{Carry, Chunk, PendingRecords, RecordPlace, enter_part, merge_gaps};
 use ids::Ids;
 use input::{CoreState, InputState, Touched};
 use mailbox::QueueLevel;
 use messages::Messages;
 pub use messages::Program;
 use names::{Fact, Names, Subject};
-
-/// The time drawn between the last event before a reset and the first one after it. The real duration is unknown.
-const RESET_GAP_NS: u64 = 1_000;
-
-/// The limit of resets. Damage can look like a reset.
-const SESSIONS_LIMIT: u32 = 1 << 12;
 
 /// The viewer supports 1024 CPUs.
 const CORES_LIMIT: u32 = 1 << 10;
@@ -364,7 +358,7 @@ impl Resolver {
         if let Some(offset) = start.filter(|_| is_later && input.session == session) {
             let kind = losses::RECORDING_RESTARTED;
             out.ledger.enter(kind, offset, 0);
-            add_gap(&mut input.gap, LossNote { kind, offset, bytes: 0, at_least_lost: 0 });
+            LossNote { kind, offset, bytes: 0, at_least_lost: 0 }.add_to(&mut input.gap);
         }
         self.event(at, &stored.record, time, out);
     }
@@ -378,7 +372,7 @@ impl Resolver {
         let start = chunk.gaps.partition_point(|gap| gap.0 < from);
         let input = &mut self.inputs[index];
         for &(_, note) in chunk.gaps.get(start..).unwrap_or(&[]).iter().take_while(|gap| gap.0 < to) {
-            add_gap(&mut input.gap, note);
+            note.add_to(&mut input.gap);
             // Bad frames may have been a change of the core, and there may be more damage, of times of any core.
             input.is_core_in_doubt = true;
             input.states.iter_mut().for_each(|state| state.clock.note_damage());
@@ -484,7 +478,7 @@ impl Resolver {
         if !input.is_rate_given {
             input.axis.rate = resolution(&self.names, index, &self.starts).unwrap_or(input.axis.rate);
         }
-        let start_ns = input.last_ns.saturating_add(RESET_GAP_NS);
+        let start_ns = input.last_ns.saturating_add(RESTART_GAP_NS);
         input.start_ns = start_ns;
         let first_ns = input.axis.rate.to_nanos(Ticks(ticks)).unwrap_or_default();
         input.axis.shift_ns = start_ns.0.cast_signed().saturating_sub(first_ns.0.cast_signed());
@@ -505,15 +499,9 @@ impl Resolver {
         let Some(input) = self.inputs.get_mut(index) else { return };
         // A frame of which there are only fragments.
         if let Some(gap) = input.gap.take() {
-            push_gap(gap, input.last_ns, input.core, out);
+            out.batch.add_loss(input.last_ns, input.core, gap);
         }
     }
-}
-
-fn push_gap(gap: LossNote, time: Nanos, core: CoreId, out: &mut Resolved<'_>) {
-    let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
-    out.batch.losses.push(gap);
-    out.batch.events.push(Event { time, core, kind: EventKind::Loss(number) });
 }
 
 /// The time of the record after number `index`, if it is of the same core.

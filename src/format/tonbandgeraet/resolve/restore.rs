@@ -110,10 +110,7 @@ impl Restorer {
             while let Some(frame) = bad.next_if(|bad| bad.index as usize <= index) {
                 self.skip(frame, index, &mut findings);
             }
-            let text = stored.record.text().and_then(|text| {
-                let start = text.start as usize;
-                records.text.get(start..start.saturating_add(text.len as usize))
-            });
+            let text = stored.record.text().and_then(|text| records.text.get(text.range()));
             self.record(index, stored, text.unwrap_or(&[]), &mut findings);
             note_order(&mut order, stored);
         }

@@ -20,7 +20,7 @@ const REACH: usize = 64;
 const UNCONFIRMED: u64 = 256;
 
 /// The values of a sync that are wrong, and the limits for the frames after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyncCheck {
     /// The offset of the sync in the input, in bytes.
     pub offset: u64,
@@ -45,17 +45,7 @@ pub struct SyncCheck {
 impl SyncCheck {
     /// The result for a sync that was not checked.
     pub fn none(offset: u64) -> SyncCheck {
-        SyncCheck {
-            offset,
-            until: u64::MAX,
-            missing_at_most: u32::MAX,
-            odd_time: false,
-            odd_number: false,
-            odd_dropped: false,
-            odd_cores: false,
-            odd_clock: false,
-            is_displaced: false,
-        }
+        SyncCheck { offset, until: u64::MAX, missing_at_most: u32::MAX, ..SyncCheck::default() }
     }
 }
 

@@ -13,10 +13,9 @@ use super::handles::{FOREVER, Handles};
 use super::push;
 use crate::format::Resolved;
 use crate::model::{
-    Arg, ArgValue, BitsOp, CoreId, EventKind, HeapOp, IsrId, Label, LaneId, Level, ObjectKind, ObjectOp, Packed, PriorityChange,
-    TaskId, TimerCommand, TimerOp, Wait, WaitReason, losses,
+    Arg, ArgValue, BitsOp, CoreId, EventKind, HeapOp, IsrId, Label, LaneId, Level, LossNote, Nanos, ObjectId, ObjectKind,
+    ObjectOp, Packed, PriorityChange, TaskId, TimerCommand, TimerOp, Wait, WaitReason, losses,
 };
-use crate::model::{Nanos, ObjectId};
 
 /// The limits of nested interrupts, of blocks of byte pools, and of priority inversions that are followed.
 const NESTING_LIMIT: usize = 256;
@@ -212,10 +211,10 @@ impl Kernel {
         scene.core().last = time;
     }
 
-    /// Entries are missing here: a loss note's number.
-    pub fn forget(&mut self, time: Nanos, number: u32, out: &mut Resolved<'_>) {
+    /// Entries are missing here.
+    pub fn lose(&mut self, time: Nanos, note: LossNote, out: &mut Resolved<'_>) {
         self.finish(out);
-        push(out, time, self.cores.first().map_or(self.base, |core| core.id), EventKind::Loss(number));
+        out.batch.add_loss(time, self.cores.first().map_or(self.base, |core| core.id), note);
         for core in &mut self.cores {
             (core.running, core.next) = (None, None);
             core.isrs.clear();

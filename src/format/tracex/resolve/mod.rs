@@ -152,9 +152,8 @@ impl InputResolver {
             return;
         }
         self.judge.note_damage();
-        let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
-        out.batch.losses.push(LossNote { kind: bad.kind, offset: bad.offset, bytes: bad.bytes, at_least_lost: 1 });
-        self.kernel.forget(self.last, number, out);
+        let note = LossNote { kind: bad.kind, offset: bad.offset, bytes: bad.bytes, at_least_lost: 1 };
+        self.kernel.lose(self.last, note, out);
     }
 
     fn time(&mut self, entry: &Entry, ahead: &[Record], bytes: &[u8], ledger: &mut Ledger) -> Nanos {

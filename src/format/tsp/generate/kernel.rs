@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use super::super::record::id;
+use super::GenerateOptions;
 use super::port::{Port, TICK_NS};
-use super::{GenerateOptions, Random};
+use crate::format::generated::Random;
 
 /// Types of objects, as the tracer numbers them.
 const QUEUE: u8 = 0;

@@ -104,24 +104,3 @@ fn run(options: &GenerateOptions, out: &mut dyn Write, truth: &mut dyn FnMut(u64
     }
     kernel.port.flush(out)
 }
-
-/// A small generator of random numbers.
-#[derive(Clone, Debug)]
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed ^ (mixed >> 29)
-    }
-
-    /// A number below `end`, which is not 0.
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    fn one_in(&mut self, times: u64) -> bool {
-        self.below(times) == 0
-    }
-}

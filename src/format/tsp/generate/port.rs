@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use super::super::encode;
 use super::super::record::{ListEntry, id};
-use super::{Damage, GenerateOptions, Random, TimerKind};
+use super::{Damage, GenerateOptions, TimerKind};
+use crate::format::generated::Random;
 
 /// Length of a tick.
 pub const TICK_NS: u64 = 1_000_000;

@@ -19,7 +19,7 @@ use super::decode::{BadPacket, HEADROOM, Lengths, Records};
 use super::record::{HEAD_BYTES, Packet, id};
 use super::scan::{Listed, ScanFacts, Used};
 use super::timer::{Timer, TimerOptions};
-use crate::clock::Copies;
+use crate::clock::{Copies, SESSIONS_LIMIT};
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
 use crate::frame::sequence::{Break, Excess};
 use crate::model::losses;
@@ -31,9 +31,6 @@ use ids::{CommonNames, Ids, ListedNames};
 
 /// By how many packets the report of a loss on the target may be late: twice the usual size of its FIFO.
 const HELD_PACKETS: usize = 4096;
-
-/// The limit of resets.
-const SESSIONS_LIMIT: u32 = 1 << 12;
 
 /// The number of object list packets, whose numbers are missing in a saved measurement.
 const LISTS: u8 = 6;
@@ -265,7 +262,7 @@ impl InputResolver {
     fn note_damage(&mut self, number: u64, note: LossNote) {
         let mut same = self.damage.iter_mut().rev().take_while(|(before, _)| *before == number);
         match same.find(|(_, noted)| noted.kind == note.kind) {
-            Some((_, noted)) => merge_note(noted, note),
+            Some((_, noted)) => noted.extend(note),
             None => self.damage.push_back((number, note)),
         }
     }
@@ -543,7 +540,7 @@ impl InputResolver {
             }
             self.errors.pop();
             let note = LossNote { kind: losses::DROPPED_BY_TARGET, offset, bytes: 0, at_least_lost: 1 };
-            add_note(&mut self.pending, note);
+            note.add_by_kind(&mut self.pending);
         }
     }
 
@@ -570,7 +567,7 @@ impl InputResolver {
     fn add_missing(&mut self, number: u64) {
         for missing in [&mut self.damage, &mut self.gaps] {
             while let Some((_, note)) = missing.pop_front_if(|(before, _)| *before <= number) {
-                add_note(&mut self.pending, note);
+                note.add_by_kind(&mut self.pending);
             }
         }
     }
@@ -578,9 +575,7 @@ impl InputResolver {
     #[cold]
     fn emit_losses(&mut self, time: Nanos, out: &mut Resolved<'_>) {
         for note in std::mem::take(&mut self.pending) {
-            let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
-            out.batch.losses.push(note);
-            self.push(time, EventKind::Loss(number), out);
+            out.batch.add_loss(time, self.core, note);
         }
         self.running = None;
         self.sleeps = false;
@@ -606,11 +601,11 @@ impl InputResolver {
         }
         self.add_errors(u64::MAX);
         for (_, note) in std::mem::take(&mut self.damage).into_iter().chain(std::mem::take(&mut self.gaps)) {
-            add_note(&mut self.pending, note);
+            note.add_by_kind(&mut self.pending);
         }
         if let Some(offset) = self.ends_in_error {
             out.ledger.enter(losses::TRACER_STOPPED, offset, 0);
-            add_note(&mut self.pending, LossNote { kind: losses::TRACER_STOPPED, offset, bytes: 0, at_least_lost: 0 });
+            LossNote { kind: losses::TRACER_STOPPED, offset, bytes: 0, at_least_lost: 0 }.add_by_kind(&mut self.pending);
         }
         if !self.pending.is_empty() {
             self.emit_losses(Nanos(self.last_ns), out);
@@ -620,20 +615,6 @@ impl InputResolver {
 
 fn is_error_of_fifo(packet: &Packet) -> bool {
     matches!(packet.id, id::ERROR_STREAM_FIFO_FULL | id::ERROR_RECEIVE_FIFO_FULL)
-}
-
-/// Adds a loss to those at the same place.
-fn add_note(pending: &mut Vec<LossNote>, note: LossNote) {
-    match pending.iter_mut().find(|pending| pending.kind == note.kind) {
-        Some(pending) => merge_note(pending, note),
-        None => pending.push(note),
-    }
-}
-
-fn merge_note(one: &mut LossNote, other: LossNote) {
-    one.offset = one.offset.min(other.offset);
-    one.bytes += other.bytes;
-    one.at_least_lost = one.at_least_lost.saturating_add(other.at_least_lost);
 }
 
 /// What is known about a packet from its neighbours. `changed` is the task whose priority the packet before changed.
