@@ -72,11 +72,11 @@ impl Copies {
         [0, SOON].into_iter().any(|after| self.copied(bytes, start.saturating_add(after)) > 0)
     }
 
-    /// Whether a packet that ends at `start` is in a copy of bytes shortly before. The bytes of a regular program are not taken for a copy so
-    /// soon.
+    /// Whether a packet that begins or ends at `start` is in a copy of bytes shortly before. The bytes of a regular program are not taken for a
+    /// copy so soon, and go on after all that are before the packet: within a copy fewer follow.
     #[cold]
     pub fn is_within(&mut self, bytes: &[u8], start: u64) -> bool {
-        self.copied(bytes, start) >= WITHIN_BYTES
+        self.search([bytes, &[]], start).is_some_and(|(copied, distance)| (WITHIN_BYTES..distance).contains(&copied))
     }
 
     /// Where the copy ends to which a record from `start` to `end` belongs, if it does. Its first record may be made of the pieces of two.

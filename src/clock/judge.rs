@@ -37,6 +37,8 @@ pub struct Judge {
     ticks: u64,
     /// How many stamps of the session lie on the line.
     count: u64,
+    /// The longest step.
+    longest_leap: u64,
     /// How many of them had come at the last long step, and at the last break.
     count_at_leap: u64,
     count_at_break: u64,
@@ -81,6 +83,7 @@ impl Judge {
             raw: 0,
             ticks: 0,
             count: 0,
+            longest_leap: 0,
             count_at_leap: 0,
             count_at_break: 0,
             raw_at_break: 0,
@@ -324,6 +327,7 @@ impl Judge {
             Choice::Line(Way::Forward(ticks)) => {
                 let is_leap = ticks >= self.near;
                 if is_leap {
+                    self.longest_leap = self.longest_leap.max(ticks);
                     self.learn_leap(stamp.raw);
                 }
                 let cause = if is_leap { Cause::Silence } else { Cause::Regular };
@@ -386,8 +390,8 @@ impl Judge {
     }
 
     fn setting<'a>(&self, pieces: Pieces<'a>) -> Setting<'a> {
-        let &Judge { domain, near, damage_seen, coarse_rate, .. } = self;
-        Setting { domain, near, damage_seen, coarse_rate, pieces }
+        let &Judge { domain, near, longest_leap, damage_seen, coarse_rate, .. } = self;
+        Setting { domain, near, longest_leap, damage_seen, coarse_rate, pieces }
     }
 
     fn may_have_wrapped(&self, stamp: &Stamp) -> bool {

@@ -48,6 +48,8 @@ const NEAR_EACH: u32 = 16;
 /// A restart after which the counter does not go back, and one whose stamps soon go on from where the line had come to before.
 const NOT_BACK: u32 = 80;
 const GOES_ON: u32 = 40;
+/// Silence before the last stamps is taken if damage costs less by this at most.
+const AT_THE_END: u32 = 12;
 /// A contradiction of the coarse clock.
 const CONTRADICTED: u32 = 24;
 /// A wrong reading of fewer stamps than this stays near the damage.
@@ -149,6 +151,8 @@ pub struct Setting<'a> {
     pub domain: Domain,
     /// Steps below this are usual. A power of two.
     pub near: u64,
+    /// The longest step that was believed.
+    pub longest_leap: u64,
     pub damage_seen: bool,
     /// Ticks of the counter in a tick of the coarse clock.
     pub coarse_rate: Option<f64>,
@@ -419,8 +423,43 @@ impl Setting<'_> {
         Some((ticks_exact, (ticks - expected).abs() <= tolerance))
     }
 
+    /// Whether no run goes back: then no stamp contradicts another, and only the length of steps is odd, as it is after silence. Of a counter
+    /// that wraps, two damaged stamps and a return may look like that.
+    fn only_advances(&self, anchor: Option<&Anchor>, runs: &[Run]) -> bool {
+        let mut from = anchor.map(|anchor| anchor.last);
+        let (mut all, mut are_long) = (0u64, true);
+        runs.iter().all(|run| {
+            let from = from.replace(run.last).unwrap_or(run.first);
+            let step = self.forward(from.raw, run.first.raw);
+            all = all.saturating_add(step).saturating_add(run.span);
+            let is_sure = are_long || self.domain.modulus.is_none_or(|modulus| all <= modulus / 2);
+            are_long &= run.count >= ORDERLY_FROM;
+            let coarse = self.by_coarse_clock(&from, &run.first, step);
+            let agrees = coarse.is_none_or(|(ticks, agrees)| agrees && ticks == step);
+            is_sure
+                && agrees
+                && run.first.restart_bits == 0
+                && self.is_valid(run.first.raw)
+                && self.follows(from.raw, run.first.raw)
+        })
+    }
+
     /// Explains the runs that follow an anchor; without one, those at the start of a session. `None` without runs.
     pub fn explain(&self, anchor: Option<&Anchor>, mut runs: Vec<Run>) -> Option<Explained> {
+        if self.only_advances(anchor, &runs) {
+            let first = *runs.first()?;
+            let regular = (0, Some(Way::Forward(0)));
+            let (cost, way) = anchor.map_or(regular, |anchor| self.ways(&anchor.last, &first, Some(anchor))[0]);
+            let (beside, cause) = self.beside(&first);
+            // The last few of all may be damaged, if there was no such silence before.
+            let is_new = matches!(way, Some(Way::Forward(ticks)) if ticks > self.longest_leap);
+            let matters = is_new && runs.len() == 1 && first.count < ORDERLY_FROM;
+            if !matters || cost <= beside.saturating_add(AT_THE_END) {
+                let margin = if matters { beside.saturating_sub(cost) } else { u32::MAX };
+                let rival = Some(Choice::Beside(cause, None));
+                return Some(Explained { choice: Choice::Line(way?), count: first.count, rival, margin, matters });
+            }
+        }
         self.recognise(anchor, &mut runs);
         let count = runs.len();
         let mut beside: Vec<(u32, Cause)> = runs.iter().map(|run| self.beside(run)).collect();

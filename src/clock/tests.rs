@@ -424,3 +424,62 @@ fn time_that_is_held_for_long_is_in_doubt() {
     };
     assert_eq!((doubts(5_000_000), doubts(60_000)), (1, 0));
 }
+
+#[test]
+fn silence_between_bursts_is_silence() {
+    for (modulus, gaps) in [(None, &[1 << 20, 1 << 34, 1 << 42, 1 << 50][..]), (Some(1 << 32), &[1 << 20, 1 << 29, 1 << 30][..])]
+    {
+        // One or two stamps of a counter that wraps may be damaged.
+        let least = if modulus.is_some() { 3 } else { 1 };
+        let bursts = [1u32, 2, 3, 7, 10, 30, 100, 300].into_iter().filter(|&burst| burst >= least);
+        for (gap, burst) in bursts.flat_map(|burst| gaps.iter().map(move |&gap| (gap, burst))) {
+            for (step, tail) in [(0, 1), (0, 3), (1, 2), (7, 6), (1000, 1)] {
+                let truth = |number: u32| {
+                    1000 + u64::from(number / burst) * (gap + u64::from(burst) * step) + u64::from(number % burst) * step
+                };
+                let made = |number| Made {
+                    raw: wrapped(modulus, truth(number)),
+                    truth: truth(number),
+                    number,
+                    session: 0,
+                    restart_bits: 0,
+                    is_damaged: false,
+                };
+                let made: Vec<Made> = (0..6 * burst + tail.min(burst)).map(made).collect();
+                for (index, ((judged, _), made)) in judge_all(domain(modulus), &made).iter().zip(&made).enumerate() {
+                    let is_right =
+                        (judged.ticks, judged.verdict, judged.is_ambiguous()) == (made.truth, Verdict::Believed, false);
+                    assert!(
+                        is_right,
+                        "{modulus:?}, {index} of bursts of {burst} each {step}, {gap} apart: {judged:?} for {made:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn silence_before_the_last_stamp_is_taken_but_in_doubt_if_it_is_new() {
+    let last = |gaps: &[u64], tail: u64| {
+        let mut stamps: Vec<u64> = Vec::new();
+        for gap in gaps {
+            let begin = stamps.last().map_or(1000, |last| last + gap);
+            stamps.extend((0..50).map(|number| begin + number));
+        }
+        let begin = stamps.last().unwrap() + (1 << 46);
+        stamps.extend((0..tail).map(|number| begin + number));
+        let made = |(number, &raw): (usize, &u64)| Made {
+            raw,
+            truth: raw,
+            number: number as u32,
+            session: 0,
+            restart_bits: 0,
+            is_damaged: false,
+        };
+        let judged = judge_all(domain(None), &stamps.iter().enumerate().map(made).collect::<Vec<_>>());
+        assert!(judged.iter().zip(&stamps).all(|(judged, &raw)| judged.0.ticks == raw));
+        judged.iter().filter(|judged| judged.0.is_ambiguous()).count()
+    };
+    assert_eq!([last(&[0], 1), last(&[0], 3), last(&[0, 1 << 46], 1)], [1, 0, 0]);
+}

@@ -183,7 +183,8 @@ pub struct Packets;
 
 impl Grammar for Packets {
     const MAX_PACKET_BYTES: usize = MAX_PACKET_BYTES;
-    const RESYNC_BYTES: usize = 4096;
+    /// In a regular stream without synchronisation packets, wrong readings may go on for as long as the right one.
+    const RESYNC_BYTES: usize = 1 << 20;
 
     #[inline]
     fn sync(&self, input: &[u8], at: usize) -> usize {
@@ -273,6 +274,16 @@ mod tests {
             let letters = found.iter().filter(|found| matches!(found, Ok(Packet::Port { value: 0x61, bytes: 1, .. }))).count();
             assert_eq!(letters, 20, "{before:#x}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_regular_stream_is_read_from_its_begin() {
+        // The same line end and time stamp again and again: each wrong reading gives packets too.
+        let stream = [0x01, 0x0A, 0xC0, 0x93, 0x4E].repeat(100_000);
+        assert_eq!(
+            all(&stream).iter().filter(|found| matches!(found, Ok(Packet::LocalTime { ticks: 10_003, .. }))).count(),
+            100_000
+        );
     }
 
     proptest! {
