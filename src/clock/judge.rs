@@ -37,11 +37,11 @@ pub struct Judge {
     ticks: u64,
     /// How many stamps of the session lie on the line.
     count: u64,
-    /// The longest step.
-    longest_leap: u64,
     /// How many of them had come at the last long step, and at the last break.
     count_at_leap: u64,
     count_at_break: u64,
+    /// The longest step of the session that was believed to be silence, in ticks; 0 without one.
+    longest_leap: u64,
     /// The values of the last stamp before that break, and of the first one after it.
     raw_at_break: u64,
     raw_after_break: u64,
@@ -83,9 +83,9 @@ impl Judge {
             raw: 0,
             ticks: 0,
             count: 0,
-            longest_leap: 0,
             count_at_leap: 0,
             count_at_break: 0,
+            longest_leap: 0,
             raw_at_break: 0,
             raw_after_break: 0,
             last: Stamp::default(),

@@ -48,7 +48,7 @@ const NEAR_EACH: u32 = 16;
 /// A restart after which the counter does not go back, and one whose stamps soon go on from where the line had come to before.
 const NOT_BACK: u32 = 80;
 const GOES_ON: u32 = 40;
-/// Silence before the last stamps is taken if damage costs less by this at most.
+/// Silence before the last stamps of all is taken, but in doubt, if damage costs less by this at most.
 const AT_THE_END: u32 = 12;
 /// A contradiction of the coarse clock.
 const CONTRADICTED: u32 = 24;
@@ -151,7 +151,7 @@ pub struct Setting<'a> {
     pub domain: Domain,
     /// Steps below this are usual. A power of two.
     pub near: u64,
-    /// The longest step that was believed.
+    /// The longest step of the session that was believed to be silence, in ticks; 0 without one.
     pub longest_leap: u64,
     pub damage_seen: bool,
     /// Ticks of the counter in a tick of the coarse clock.
