@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use super::spool::Spool;
-use super::{Bytes, InputError, ReadOptions, c_array, dump, log_lines, text, text_mode};
+use super::{Bytes, InputError, ReadOptions, c_array, decimal, dump, log_lines, text, text_mode};
 use crate::model::LossKind;
 #[cfg(feature = "compress")]
 use crate::model::losses;
@@ -30,6 +30,8 @@ pub enum Layer {
     SRecords,
     /// An array of bytes in C, as `xxd -i` writes it.
     CArray,
+    /// Decimal numbers, as JSON and languages print a list of bytes.
+    Decimal,
     /// Lines of a log, of which some hold the recording in hex after their time and tag.
     LogLines,
     /// RFC 4648 section 4.
@@ -57,6 +59,7 @@ impl Layer {
             Layer::IntelHex => "Intel HEX",
             Layer::SRecords => "Motorola S-records",
             Layer::CArray => "C array",
+            Layer::Decimal => "decimal numbers",
             Layer::LogLines => "log lines",
             Layer::Base64 => "base64 text",
             Layer::JLink => "J-Link RTT stream",
@@ -105,6 +108,7 @@ impl Layer {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] if text_mode::looks_like_utf16(bytes) => Some(Layer::Utf16),
             _ if !text::begins_as_text(bytes) => None,
             _ if text::greeting_bytes(bytes).is_some() => Some(Layer::JLink),
+            _ if decimal::looks_like_decimal(bytes) => Some(Layer::Decimal),
             _ if text::looks_like_hex(bytes) => Some(Layer::Hex),
             _ if c_array::looks_like_array(bytes) => Some(Layer::CArray),
             _ => dump::sniff(bytes).or_else(|| text::looks_like_base64(bytes).then_some(Layer::Base64)),
@@ -121,6 +125,7 @@ impl Layer {
             Layer::Hex => single(text::decode_hex(source, &mut spool)?),
             Layer::HexDump | Layer::HexDumpOfWords | Layer::IntelHex | Layer::SRecords => dump::decode(source, &mut spool)?,
             Layer::CArray => c_array::decode(source, &mut spool)?,
+            Layer::Decimal => single(decimal::decode(source, &mut spool)?),
             Layer::LogLines => log_lines::decode(source, &mut spool)?,
             Layer::Base64 => single(text::decode_base64(source, &mut spool)?),
             Layer::JLink => single(text::leave_greeting(source, &mut spool)?),

@@ -15,6 +15,7 @@ pub mod archive;
 mod bytes;
 mod c_array;
 mod cores_json;
+mod decimal;
 pub mod detect;
 mod dump;
 mod error;

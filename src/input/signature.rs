@@ -162,8 +162,8 @@ fn text(sample: &[u8]) -> Option<Signature> {
         return doubtful("a hex dump with addresses".into(), advice);
     }
     let shown: String = String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).take(40).collect();
-    let advice = "text is read as a recording only if it is hex digits, base64, a dump of memory, an array in C, or a log with bytes in hex or lines \
-                  `SYS-T RAW DATA: …`";
+    let advice = "text is read as a recording only if it is hex digits, decimal numbers, base64, a dump of memory, an array in C, or a log with \
+                  bytes in hex or lines `SYS-T RAW DATA: …`";
     let start = if shown.is_empty() { "it starts with blank lines".into() } else { format!("it starts with {shown:?}") };
     doubtful(format!("a text file ({start})"), advice)
 }

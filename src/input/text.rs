@@ -42,7 +42,7 @@ pub(super) fn first_lines(bytes: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// Whether the start of the input is hex digits, white space, commas and `0x` alone, without offsets before the lines.
+/// Whether the start of the input is hex digits, white space, dividers and `0x` alone, without offsets before the lines.
 pub(super) fn looks_like_hex(bytes: &[u8]) -> bool {
     let bytes = without_mark(bytes);
     let sample = bytes.get(..SNIFF_BYTES).unwrap_or(bytes);
@@ -76,14 +76,19 @@ fn is_base64(byte: u8) -> bool {
 }
 
 /// Pairs hex digits. White space may occur anywhere, also between the two digits of a byte, but where numbers are written with
-/// `0x` or divided by commas each number is a byte (or several) of its own: `0x1, 0x22` is 01 22.
+/// `0x`, in brackets or divided by commas each number is a byte (or several) of its own: `0x1, 0x22` is 01 22. Bytes of two digits may be
+/// divided by colons or hyphens.
 #[derive(Default)]
 struct HexDecoder {
     high: Option<u8>,
     /// The digits being read follow a `0x`.
     prefixed: bool,
-    /// A comma was met: all digits are numbers in a list.
+    /// A divider was met: all digits are numbers in a list.
     listed: bool,
+    /// The digits since the last divider, or white space.
+    run: usize,
+    /// Nothing but the end of a line has come since a colon or a hyphen.
+    is_joined: bool,
     digits: usize,
 }
 
@@ -95,15 +100,22 @@ impl HexDecoder {
             b'0'..=b'9' => byte - b'0',
             b'a'..=b'f' => byte - b'a' + 10,
             b'A'..=b'F' => byte - b'A' + 10,
+            b' ' | b'\t' if self.is_joined => return false,
             b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => {
                 if self.prefixed || self.listed {
                     self.end_number(decoded);
                 }
+                self.run = 0;
                 return true;
             }
-            b',' => {
+            b',' | b'[' | b']' => {
                 self.end_number(decoded);
                 self.listed = true;
+                return true;
+            }
+            b':' | b'-' if self.run == 2 => {
+                self.end_number(decoded);
+                (self.listed, self.is_joined) = (true, true);
                 return true;
             }
             // The 0 of a prefix was taken for the first digit of a byte.
@@ -116,6 +128,8 @@ impl HexDecoder {
             _ => return false,
         };
         self.digits += 1;
+        self.run += 1;
+        self.is_joined = false;
         match self.high.take() {
             None => self.high = Some(digit),
             Some(high) => decoded.push(high << 4 | digit),
@@ -125,7 +139,7 @@ impl HexDecoder {
 
     fn end_number(&mut self, decoded: &mut Vec<u8>) {
         decoded.extend(self.high.take());
-        self.prefixed = false;
+        (self.prefixed, self.run) = (false, 0);
     }
 }
 
@@ -303,6 +317,10 @@ mod tests {
             "0x3 0X1 0x2 0x2 0x4 0x2 0x5 0x0",
             "0x03010202 0x04020500",
             "3,1,2,2,4,2,5,0",
+            "[03, 01, 02, 02, 04, 02, 05, 00]",
+            "[3, 1, 2, 2]\n[4, 2, 5, 0]\n",
+            "03:01:02:02:04:02:05:00",
+            "03-01-02-02-\n04-02-05-00\n",
             "\u{feff}0301020204020500",
         ] {
             assert_eq!(decoded(text, Layer::Hex), [3, 1, 2, 2, 4, 2, 5, 0], "{text:?}");
@@ -335,9 +353,20 @@ mod tests {
 
     #[test]
     fn what_is_neither_is_left_alone() {
-        for text in
-            ["hello world, this is text", "hello\nworldly\n", "abc", "12", "key: 0x12", "", "3.14159", "AwEC AgQC", "0x0x0x1"]
-        {
+        for text in [
+            "hello world, this is text",
+            "hello\nworldly\n",
+            "abc",
+            "12",
+            "key: 0x12",
+            "",
+            "3.14159",
+            "AwEC AgQC",
+            "0x0x0x1",
+            "0301: 02",
+            "10: 20 30",
+            "2026-11-27",
+        ] {
             if !text.is_empty() {
                 assert_eq!(open(text.as_bytes()).layers(), [], "{text:?}");
             }
