@@ -200,6 +200,10 @@ fn a_wrong_format_is_answered_with_the_right_one() {
         "the bytes do not look like ARM ITM/DWT (SWO), which --format names",
         "; without --format it is read as Tonbandgerät",
     ]);
+    desk.put("short.bin", b"\x01A\x01B");
+    desk.run("short.bin --format itm")
+        .ends(0)
+        .says(&["that this is ARM ITM/DWT (SWO) is known from --format only: the bytes fit, but others would too"]);
 }
 
 #[test]

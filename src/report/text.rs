@@ -36,10 +36,15 @@ fn recognised_otherwise(input: &Input, detected: &Detected) -> Option<&'static s
 #[must_use]
 pub fn warning_of_format(report: &InputReport, input: &Input, detected: &Detected) -> Option<String> {
     detected.is_doubtful.then(|| {
-        let (title, percent) = (detected.format.title(), 100 * report.decoded_bytes / report.input_bytes.max(1));
+        let title = detected.format.title();
         let otherwise = recognised_otherwise(input, detected);
         let otherwise = otherwise.map_or_else(String::new, |title| format!("; without --format it is read as {title}"));
-        format!("the bytes do not look like {title}, which --format names: {percent} % of them fit{otherwise}")
+        match 100 * report.decoded_bytes / report.input_bytes.max(1) {
+            100.. => format!("that this is {title} is known from --format only: the bytes fit, but others would too{otherwise}"),
+            percent => {
+                format!("the bytes do not look like {title}, which --format names: {percent} % of them fit{otherwise}")
+            }
+        }
     })
 }
 
