@@ -185,6 +185,11 @@ fn a_failed_conversion_leaves_the_old_trace() {
         .says(&["run.bin gives no event: its 12 bytes have no valid Tonbandgerät frame; bad frames: 1; first at byte 0: "]);
     assert_eq!(desk.get("run.perfetto-trace"), b"the old one");
     assert_eq!(desk.names(), ["run.bin", "run.perfetto-trace"]);
+    // Ticks of the kernel have times, and mean nothing else.
+    desk.put("ticks.bin", &(0..20).flat_map(|tick| [0xFD, 0xFE, 0xFF, tick, 44, 0, tick, 0, 5]).collect::<Vec<u8>>());
+    desk.run("ticks.bin")
+        .ends(1)
+        .says(&["ticks.bin gives no event: its 180 bytes have 20 valid TraceSniffer TSP frames, but none that is an event"]);
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub fn without_events(report: &InputReport, input: &Input, detected: &Detected) 
     let title = detected.format.title();
     let good = match frames_ok {
         0 => format!("no valid {title} frame"),
-        _ => format!("{} without a time", count(*frames_ok, &format!("valid {title} frame"))),
+        _ => format!("{}, but none that is an event", count(*frames_ok, &format!("valid {title} frame"))),
     };
     let first = losses.iter().find_map(|loss| Some(format!("; first at byte {}: {}", loss.first_offset?, loss.text)));
     let advice = match recognised_otherwise(input, detected) {

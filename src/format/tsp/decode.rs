@@ -1,7 +1,7 @@
 //! Bytes → packets.
 //!
-//! A packet has neither length nor checksum. Bytes are a packet if its id has a known length and a preamble follows, or the end of the
-//! input, or a command of the host. Other bytes are damage, up to the next preamble. Every byte of a part belongs to a packet or to a
+//! A packet has neither length nor checksum. Bytes are a packet if its id has a known length and a preamble follows, even one that is damaged
+//! itself, or the end of the input, or a command of the host. Other bytes are damage, up to the next preamble. Every byte of a part belongs to a packet or to a
 //! piece of damage, and the packets do not depend on the cuts ([`crate::frame::sync`]).
 
 use std::ops::Range;
@@ -313,10 +313,19 @@ fn packet_end(input: &[u8], at: usize, id: u8, data_bytes: u8) -> Result<usize, 
     }
 }
 
-/// Whether a packet may end at `end`: a preamble follows, or the first bytes of one and the end of the input, or a host's command.
+/// Whether a packet may end at `end`: a preamble follows, or the first bytes of one and the end of the input, or a host's command, or a
+/// damaged preamble.
 fn may_end(input: &[u8], end: usize) -> bool {
     let Some(rest) = input.get(end..) else { return false };
-    starts_packet(rest) || host_command(rest).is_some()
+    starts_packet(rest) || host_command(rest).is_some() || is_damaged_preamble(rest)
+}
+
+/// Whether `rest`, which does not start with a preamble, starts with what damage left of one: its first bytes, where bytes are missing within
+/// it or after it, or all of it but the first. Within a packet that is damaged itself, one byte of 256 looks like that. If no byte of the
+/// preamble is left, nothing shows that the packet before is whole.
+fn is_damaged_preamble(rest: &[u8]) -> bool {
+    let [first, second, third] = PREAMBLE;
+    matches!(*rest, [one, ..] if one == first) || matches!(*rest, [_, two, three, ..] if (two, three) == (second, third))
 }
 
 fn starts_packet(rest: &[u8]) -> bool {
@@ -474,6 +483,7 @@ impl Decoder {
                 _ if at == 0 => BadPacket::Start,
                 _ if sync == input.len() && PREAMBLE.starts_with(bytes) => BadPacket::Truncated,
                 Some(len) if len == bytes.len() => BadPacket::HostBytes,
+                _ if is_damaged_preamble(bytes) => BadPacket::Damaged,
                 _ => BadPacket::Noise,
             };
             sink.bad(at - base, bytes, reason);

@@ -9,7 +9,7 @@ use super::scan::ScanFacts;
 use super::timer::TimerOptions;
 use super::{Tsp, encode};
 use crate::format::{Format, FormatOptions, OptionValue, Resolve, Resolved};
-use crate::model::{Entities, EventBatch, Ledger};
+use crate::model::{Entities, EventBatch, Ledger, losses};
 
 /// The offset and the time of each hook of a capture, and its ledger.
 fn times(input: &[u8], timer_options: TimerOptions) -> (Vec<(u64, u64)>, Ledger) {
@@ -320,4 +320,53 @@ fn a_gap_of_255_packets_is_seen_by_the_time_it_took() {
     let numbers = (0..700u16).map(|number| (number, number)).chain((699..2000).map(|number| (number, number + 1)));
     numbers.for_each(|(number, tick)| encode::packet(&packet(number as u8, id::TASK_INCREMENT_TICK, tick, &[]), &mut bytes));
     assert_eq!(times(&bytes, TimerOptions::default()).1.at_least_lost(), 0);
+}
+
+/// After damage a packet is kept if something is left of the preamble after it. Otherwise nothing shows that it is whole.
+#[test]
+fn a_packet_before_damage_is_kept_if_a_part_of_the_next_preamble_is_left() {
+    let mut bytes = Vec::new();
+    for number in 0..6 {
+        encode::packet(&packet(number, id::TASK_SWITCHED_IN, u16::from(number), &[1]), &mut bytes);
+    }
+    let decoder = Decoder::new(Packets::new(Lengths::default()), Lengths::default());
+    let kept = |bytes: &[u8]| -> Vec<u8> {
+        decoder.records(bytes, 0..bytes.len()).packets().iter().map(|packet| packet.packet_id).collect()
+    };
+    let without = |range| {
+        let mut bytes = bytes.clone();
+        bytes.drain(range);
+        bytes
+    };
+    assert_eq!([kept(&without(31..46)), kept(&without(32..46))], [[0, 1, 2, 5], [0, 1, 2, 5]]);
+    assert_eq!([kept(&without(30..46)), kept(&without(27..44))], [[0, 1, 5], [0, 1, 5]]);
+    for bit in 0..24 {
+        let mut bytes = bytes.clone();
+        bytes[30 + bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(kept(&bytes), [0, 1, 2, 4, 5], "bit {bit}");
+    }
+}
+
+/// The object lists may be the first packets after a reset.
+#[test]
+fn a_reset_is_seen_where_object_lists_come_first() {
+    // Tasks are created, and the tick rises from here on.
+    let run = |first: u8, from: u16, bytes: &mut Vec<u8>| {
+        let creates = (0..3).map(|task| packet(first.wrapping_add(task), id::TASK_CREATE, from, &[task + 1]));
+        let ticks = (0..300)
+            .map(|tick| packet(first.wrapping_add(3).wrapping_add(tick as u8), id::TASK_INCREMENT_TICK, from + tick, &[]));
+        creates.chain(ticks).for_each(|packet| encode::packet(&packet, bytes));
+    };
+    let restarts = |lists_at: u8, from: u16| {
+        let mut bytes = Vec::new();
+        run(0, 0, &mut bytes);
+        (0..6).for_each(|list| encode::object_list(lists_at + list, list, &[], &mut bytes));
+        run(lists_at + 6, from, &mut bytes);
+        let ledger = times(&bytes, TimerOptions::default()).1;
+        (ledger.entries().iter().any(|entry| entry.kind == losses::SESSION_RESTART), ledger.at_least_lost())
+    };
+    // 303 packets come before: the next number is 47.
+    assert_eq!(restarts(0, 0), (true, 0));
+    assert_eq!(restarts(47, 300), (false, 0));
+    assert_eq!(restarts(50, 300), (false, 3));
 }

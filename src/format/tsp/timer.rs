@@ -42,8 +42,9 @@ pub struct TimerCounts {
     values: Vec<u32>,
     /// Falls of the tick count, as the counts before and after: the first [`FALLS`].
     falls: Vec<(u16, u16)>,
-    /// How often the tick count reached a value of 0, 1, ... bits.
+    /// How often the tick count reached a value of 0, 1, ... bits, and how often it rose by one.
     tick_bits: [u64; 17],
+    rise_bits: [u64; 17],
     /// Known damage: bytes that are not a packet, falls and leaps of the tick count.
     damage: u64,
     /// The first two packets and the last two. The outermost are counted by value when both their neighbours are known.
@@ -84,6 +85,12 @@ impl Seen {
         let way = after.wrapping_sub(before);
         self.tick.wrapping_sub(before) > FALL_TICKS && after.wrapping_sub(self.tick) > FALL_TICKS && way <= FALL_TICKS
     }
+}
+
+/// How many bits a value has.
+#[inline]
+fn bits(value: u16) -> usize {
+    (u16::BITS - value.leading_zeros()) as usize
 }
 
 /// How many falls of the tick count are kept.
@@ -127,9 +134,7 @@ impl TimerCounts {
     }
 
     fn count_tick(&mut self, seen: Seen) {
-        if let Some(count) = self.tick_bits.get_mut((u16::BITS - seen.tick.leading_zeros()) as usize) {
-            *count += 1;
-        }
+        self.tick_bits[bits(seen.tick)] += 1;
     }
 
     #[inline]
@@ -160,12 +165,27 @@ impl TimerCounts {
         }
         add_at(&mut self.crossings, last.timer, -1);
         add_at(&mut self.crossings, now.timer, 1);
-        if last.tick.checked_sub(now.tick).is_some_and(|fall| fall > FALL_TICKS) {
-            self.damage += 1;
-            if self.falls.len() < FALLS {
-                self.falls.push((last.tick, now.tick));
+        match last.tick.checked_sub(now.tick) {
+            None => self.rise_bits[bits(now.tick - last.tick)] += 1,
+            Some(fall) if fall > FALL_TICKS => {
+                self.damage += 1;
+                if self.falls.len() < FALLS {
+                    self.falls.push((last.tick, now.tick));
+                }
             }
+            Some(_) => {}
         }
+    }
+
+    /// Whether the falls, as wraps of a modulus, are longer steps than this recording has otherwise. Steps as long as a wrap takes half of
+    /// the time fill half of the time, so there are half as many of them as wraps, at least: an idle kernel may stop its tick for long.
+    fn wraps_are_long(&self, modulus: u32) -> bool {
+        let step = |&(before, after): &(u16, u16)| (modulus + u32::from(after)).saturating_sub(u32::from(before));
+        let mut steps: Vec<u32> = self.falls.iter().map(step).collect();
+        steps.sort_unstable();
+        let median = steps.get(steps.len() / 2).map_or(0, |&step| bits(u16::try_from(step).unwrap_or(u16::MAX)));
+        let as_long: u64 = self.rise_bits[median..].iter().sum();
+        as_long * 2 < steps.len() as u64
     }
 
     /// Adds what the next part gave.
@@ -195,6 +215,7 @@ impl TimerCounts {
         add_all(&mut self.at_tick, &next.at_tick);
         add_all(&mut self.values, &next.values);
         self.tick_bits.iter_mut().zip(next.tick_bits).for_each(|(all, next)| *all += next);
+        self.rise_bits.iter_mut().zip(next.rise_bits).for_each(|(all, next)| *all += next);
         self.ticks += next.ticks;
         self.ups += next.ups;
         self.downs += next.downs;
@@ -249,6 +270,7 @@ impl TimerCounts {
             largest: top.value,
             beyond: top.beyond,
             beyond_modulus: 0,
+            wraps_are_long: options.tick_modulus.is_some_and(|modulus| self.wraps_are_long(modulus)),
         };
         // A value that has more bits than the largest one is certainly beyond.
         let bits = (u32::BITS - (timer.tick_modulus - 1).leading_zeros()) as usize;
@@ -420,6 +442,8 @@ pub struct Timer {
     pub beyond: u64,
     /// How often the tick count had a value that its modulus does not allow, at least; 0 if they may be damaged.
     pub beyond_modulus: u64,
+    /// Whether the falls are longer steps than usual if they are wraps of the modulus that was given.
+    pub wraps_are_long: bool,
     /// The falls of the tick count that are not wraps of 16 bits, if there are some. They prove a modulus, or may be restarts.
     pub falls: Option<fit::Modulus>,
 }

@@ -25,6 +25,8 @@ pub struct InputState {
     metadata: Option<Metadata>,
     is_session_described: bool,
     pub functions: Functions,
+    /// The depth of the last call of the packets before.
+    pub last_depth: u16,
     /// Whether calls are drawn, and whether calls are left out by an option.
     pub has_calls: [bool; 2],
     lanes: Lanes,
@@ -69,6 +71,7 @@ impl InputState {
             metadata: facts.metadata,
             is_session_described: false,
             functions: Functions::default(),
+            last_depth: 0,
             has_calls: [false; 2],
             lanes: Lanes::default(),
             counters: Counters::default(),

@@ -24,7 +24,7 @@ use super::decode::{Content, Item, Packets};
 use super::options::MiniProfilerOptions;
 use super::record::{Command, Metadata, PACKET_HEAD, PROFILE_HEAD, ProfileRecord, RECORD_BYTES, Status, TIMER_HZ};
 use super::scan::{ScanFacts, Source};
-use clock::Step;
+use clock::{Ended, Step};
 use functions::Functions;
 use input_state::InputState;
 use status::PERCENT_RECORDS;
@@ -249,17 +249,16 @@ impl<'a> CallsAhead<'a> {
         self.here.get(number + 1).or(self.rest.first()).or_else(later).map(end_of)
     }
 
-    /// The ends of the calls after number `number` of the packet, and where their packets start.
-    fn after(self, number: usize) -> impl Iterator<Item = (u32, u64)> + 'a {
+    /// The calls after number `number` of the packet.
+    fn after(self, number: usize) -> impl Iterator<Item = Ended> + 'a {
         let (packets, item, offset) = self.at;
-        let here = self.here.get(number + 1..).unwrap_or(&[]).iter().map(move |record| (end_of(record), offset));
-        let rest = self.rest.iter().map(end_of).zip(offsets(packets, item + 1));
-        let later = self
-            .later
-            .iter()
-            .flat_map(|packets| packets.records.as_chunks::<RECORD_BYTES>().0.iter().map(end_of).zip(offsets(packets, 0)));
+        let here = self.here.get(number + 1..).unwrap_or(&[]).iter().map(move |record| (record, offset));
+        let rest = self.rest.iter().zip(offsets(packets, item + 1));
+        let later =
+            self.later.iter().flat_map(|packets| packets.records.as_chunks::<RECORD_BYTES>().0.iter().zip(offsets(packets, 0)));
         let reach = offset.saturating_add(LOOKAHEAD_BYTES);
-        here.chain(rest).chain(later).take_while(move |call| call.1 < reach)
+        let all = here.chain(rest).chain(later).take_while(move |call| call.1 < reach);
+        all.map(|(record, offset)| Ended::of(&ProfileRecord::read(record), offset))
     }
 }
 
@@ -332,9 +331,11 @@ fn resolve_records(
         let (exit, step) = match stepped {
             Some(exit) => (exit, Step::Normal),
             None => {
-                let ends: Vec<(u32, u64)> = ahead.after(number).take(LOOKAHEAD).collect();
-                let duration = record.duration_us;
-                input.clock.judge((exit, offset), duration, input.may_restart, ends.iter().copied(), ahead.bytes)
+                let calls: Vec<Ended> = ahead.after(number).take(LOOKAHEAD).collect();
+                let before = number.checked_sub(1).and_then(|before| records.get(before)).map(ProfileRecord::read);
+                let depth_before = before.map_or(input.last_depth, |before| before.depth);
+                let call = Ended::of(&record, offset);
+                input.clock.judge(call, depth_before, input.may_restart, calls.iter().copied(), ahead.bytes)
             }
         };
         if let Some(doubt) = input.clock.take_doubt() {
@@ -378,4 +379,5 @@ fn resolve_records(
         };
         out.batch.events.push(Event { time: time_ns, core: input.core, kind });
     }
+    input.last_depth = records.last().map_or(input.last_depth, |last| ProfileRecord::read(last).depth);
 }

@@ -23,6 +23,8 @@ const FIRST_NUMBERS: u8 = 64;
 const NUMBER_BITS: u8 = 25;
 const CREATE_BITS: u8 = 45;
 const CREATE_WITHIN: usize = 32;
+/// Object lists may come between the reset and the first hook: one of each type, and some of those before.
+const LISTS_MOST: usize = 12;
 
 /// With a shorter period, late packets cannot be recognised.
 const LEAST_PERIOD: u32 = 8;
@@ -48,12 +50,39 @@ pub enum TimeStatus {
     Repeated,
 }
 
+/// The number of a packet, and how many object lists follow it.
+#[derive(Clone, Copy)]
+pub struct BeforeLists {
+    number: u8,
+    lists: usize,
+}
+
+impl BeforeLists {
+    /// Those before the packet at an index. `earlier`: those before the first.
+    pub fn of(packets: &[Packet], index: usize, earlier: Option<BeforeLists>) -> Option<BeforeLists> {
+        let before = packets.get(..index).unwrap_or(packets);
+        let most = before.len().min(LISTS_MOST + 1);
+        let lists = before.iter().rev().take(most).take_while(|packet| packet.id == id::OBJECT_LIST).count();
+        match before.len().checked_sub(lists + 1) {
+            Some(last) => Some(BeforeLists { number: packets[last].packet_id, lists }),
+            None => earlier.map(|earlier| BeforeLists { lists: (earlier.lists + lists).min(LISTS_MOST + 1), ..earlier }),
+        }
+    }
+
+    /// The number of the packet after them, if none is missing; `None` after more lists than are sent together.
+    fn next(self) -> Option<u8> {
+        (self.lists <= LISTS_MOST).then(|| self.number.wrapping_add(self.lists as u8 + 1))
+    }
+}
+
 /// A packet and its place.
 #[derive(Clone, Copy)]
 pub struct At<'a> {
     /// The packets at hand, the one before them, and which of them it is.
     pub packets: &'a [Packet],
     pub previous: Option<&'a Packet>,
+    /// The last packet before them that is no object list.
+    pub before_lists: Option<BeforeLists>,
     pub index: usize,
     /// Its number in the input.
     pub number: u64,
@@ -95,10 +124,12 @@ impl At<'_> {
 
     /// The evidence for a reset before a packet.
     fn restart_bits(&self, index: usize) -> u8 {
-        let before = index.checked_sub(1).map_or(self.previous, |before| self.packets.get(before));
-        let Some(before) = before else { return 0 };
         let packet = &self.packets[index];
-        if packet.packet_id == before.packet_id.wrapping_add(1) || packet.packet_id >= FIRST_NUMBERS {
+        if packet.packet_id >= FIRST_NUMBERS {
+            return 0;
+        }
+        let expected = BeforeLists::of(self.packets, index, self.before_lists).and_then(BeforeLists::next);
+        if expected.is_none_or(|expected| expected == packet.packet_id) {
             return 0;
         }
         // Never further than all parts see.
@@ -303,6 +334,11 @@ impl Clock {
     #[inline]
     pub fn take_doubt(&mut self) -> Option<String> {
         self.judge.take_doubt().map(|doubt| doubt.text(self.rate))
+    }
+
+    /// Packets are missing before the next hook.
+    pub fn note_gap(&mut self) {
+        self.judge.note_gap();
     }
 
     /// Bytes before a packet are damaged: tick counts may be, too.

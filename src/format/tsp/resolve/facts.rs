@@ -176,10 +176,16 @@ fn contradicted(setup: &Setup, timer: &Timer) -> Vec<Finding> {
     let falls = timer.falls.filter(|found| found.is_proved() && found.values != timer.tick_modulus);
     if let Some(given) = options.tick_modulus {
         if timer.beyond_modulus > 0 {
-            add(Matter::Modulus, format!("--tick-mod is {given}, but the tick count is larger {} times", timer.beyond_modulus));
-        } else if let Some(found) = falls {
+            let times = timer.beyond_modulus;
+            add(Matter::Modulus, format!("--tick-mod is {given}, but the tick count has larger values, at least {times} times"));
+        } else if let Some(found) = falls.filter(|_| timer.wraps_are_long) {
             let (support, values) = (found.support, found.values);
-            add(Matter::Modulus, format!("--tick-mod is {given}, but {support} falls of the tick count are wraps from {values}"));
+            add(
+                Matter::Modulus,
+                format!(
+                    "--tick-mod is {given}, but {support} falls of the tick count come from about {values}, and skip more than usual"
+                ),
+            );
         }
     }
     findings
@@ -282,9 +288,30 @@ fn length_details(setup: &Setup, facts: &mut Facts) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::decode::Lengths;
     use super::super::super::record::{Packet, id};
+    use super::super::super::scan::ScanFacts;
     use super::super::super::timer::{TimerCounts, TimerOptions};
     use super::*;
+
+    /// An idle kernel that stops its tick skips the last values before most wraps.
+    #[test]
+    fn a_given_modulus_is_doubted_if_wraps_were_longer_steps_than_usual() {
+        let of = |step: usize, values: u16| {
+            let mut counts = TimerCounts::default();
+            for tick in (0..usize::from(values) * 7).step_by(step).map(|tick| (tick % usize::from(values)) as u16) {
+                counts.add(&Packet { id: id::CUSTOM_MARKER_1, tick, ..Packet::default() });
+            }
+            let timer_options = TimerOptions { tick_modulus: Some(1000), ..TimerOptions::default() };
+            let timer = counts.infer(&timer_options);
+            let setup = Setup { core: 0, timer_options, timer, lengths: Lengths::default(), facts: ScanFacts::default() };
+            contradicted(&setup, &timer).into_iter().map(|finding| finding.because).collect::<String>()
+        };
+        assert_eq!([of(1, 1000), of(23, 1000)], ["", ""]);
+        for (found, text) in [(of(1, 990), "6 falls of the tick count come from about 990"), (of(1, 2000), "has larger values")] {
+            assert!(found.contains(text), "{found}");
+        }
+    }
 
     #[test]
     fn falls_of_the_tick_count_that_prove_no_modulus_are_said() {

@@ -24,7 +24,7 @@ use crate::format::{Facts, ListRecord, Resolve, Resolved};
 use crate::frame::sequence::{Break, Excess};
 use crate::model::losses;
 use crate::model::{CoreId, EventKind, Ledger, LossNote, Nanos, TaskId};
-use clock::{At, Clock, TimeStatus};
+use clock::{At, BeforeLists, Clock, TimeStatus};
 use events::{TimedPacket, is_internal};
 use facts::Filtered;
 use ids::{CommonNames, Ids, ListedNames};
@@ -63,7 +63,8 @@ struct Timed {
     hint: Hint,
     number: u64,
     offset: u64,
-    is_restart: bool,
+    /// Where the session begins in the input, if it begins here.
+    session_at: Option<u64>,
 }
 
 /// The resolver of one input.
@@ -96,8 +97,11 @@ struct InputResolver {
     copies: Copies,
     /// Whether the packet before reported an error: its number may be used twice.
     after_error: bool,
-    /// The packet before those in `carry`.
+    /// The packet before those in `carry`, and the last one that is no object list.
     previous: Option<Packet>,
+    before_lists: Option<BeforeLists>,
+    /// Packets missing before an object list, as its number shows, unless the next hook shows a reset there: how many, its number and offset.
+    missing_before_list: Option<(Break, u64, u64)>,
     /// The offset of the last packet, if it reported a loss on the target.
     ends_in_error: Option<u64>,
     /// The damage before a packet, with the packet's number.
@@ -200,6 +204,8 @@ impl InputResolver {
             copies: Copies::default(),
             after_error: false,
             previous: None,
+            before_lists: None,
+            missing_before_list: None,
             ends_in_error: None,
             damage: VecDeque::new(),
             gaps: VecDeque::new(),
@@ -236,6 +242,7 @@ impl InputResolver {
             index = self.resolve_steady(packets, index + 1, ready, out);
         }
         self.resolved += ready as u64;
+        self.before_lists = BeforeLists::of(packets, ready, self.before_lists);
         self.previous = ready.checked_sub(1).and_then(|last| packets.get(last)).copied().or(self.previous);
         carry.extend_from_slice(packets.get(ready..).unwrap_or(&[]));
         self.carry = carry;
@@ -290,30 +297,38 @@ impl InputResolver {
         let jump = self.expected.map_or(0, |expected| packet.packet_id.wrapping_sub(expected));
         self.expected = Some(packet.packet_id.wrapping_add(1));
         if !packet.is_hook() {
-            self.note_missing(missing, number, offset, out.ledger);
+            self.note_missing(missing, number, offset, packet.id == id::OBJECT_LIST, out.ledger);
             return self.resolve_other(packet, number, offset, out);
         }
         self.ends_in_error = None;
-        let at = At { packets, previous: self.previous.as_ref(), index, number, base: self.base, bytes };
+        let (previous, before_lists) = (self.previous.as_ref(), self.before_lists);
+        let at = At { packets, previous, before_lists, index, number, base: self.base, bytes };
         let (time, status) = self.clock.time(at, missing.is_some());
         if let Some(readings) = self.clock.take_doubt() {
             out.ledger.enter_doubt(offset, readings);
         }
+        let mut session_at = None;
         match status {
-            TimeStatus::Restart => self.excess = Excess::default(),
+            // That packets are missing is part of the reset, which may have object lists before its first hook.
+            TimeStatus::Restart => {
+                let (first, begin) = self.missing_before_list.take().map_or((number, offset), |(_, first, begin)| (first, begin));
+                self.damage.retain(|(before, _)| !(first..=number).contains(before));
+                self.excess = Excess::default();
+                session_at = Some(begin).filter(|_| self.session + 1 < SESSIONS_LIMIT);
+            }
             TimeStatus::Repeated => self.excess.repeat(jump, number),
-            _ => self.note_missing(missing, number, offset, out.ledger),
+            _ => self.note_missing(missing, number, offset, false, out.ledger),
         }
+        self.note_missing_before_list(out.ledger);
         let is_odd = missing.is_some_and(|missing| missing.missing == 0);
-        if status != TimeStatus::AsRecorded && !self.note_status(status, number, offset, is_odd, out.ledger) {
+        if status != TimeStatus::AsRecorded && !self.note_status(status, offset, is_odd, out.ledger) {
             return;
         }
-        let is_restart = status == TimeStatus::Restart && self.session + 1 < SESSIONS_LIMIT;
         out.batch.note_judged(offset, Nanos(time));
         #[cfg(test)]
         self.times.push((offset, time));
         let hint = self.hint(packet, packets, index);
-        self.pass(packet, Timed { time, hint, number, offset, is_restart }, out);
+        self.pass(packet, Timed { time, hint, number, offset, session_at }, out);
     }
 
     /// Resolves packets from an index on as long as they continue a run of equal tick counts without anything odd, and no losses are to be
@@ -341,7 +356,7 @@ impl InputResolver {
                 }
                 if self.has_errors {
                     let (hint, number) = (self.hint(packet, packets, index), self.resolved + index as u64);
-                    self.pass(packet, Timed { time, hint, number, offset, is_restart: false }, out);
+                    self.pass(packet, Timed { time, hint, number, offset, session_at: None }, out);
                 } else if !is_internal(packet.id) {
                     let hint = self.hint(packet, packets, index);
                     self.event(TimedPacket { packet, time: Nanos(time), hint, offset }, out);
@@ -391,7 +406,7 @@ impl InputResolver {
     #[inline]
     fn pass(&mut self, packet: &Packet, timed: Timed, out: &mut Resolved<'_>) {
         if !self.has_errors {
-            if is_internal(packet.id) && !self.has_notes() && !timed.is_restart {
+            if is_internal(packet.id) && !self.has_notes() && timed.session_at.is_none() {
                 self.last_ns = self.last_ns.max(timed.time);
                 return;
             }
@@ -414,7 +429,8 @@ impl InputResolver {
     #[cold]
     fn is_copied(&mut self, packets: &[Packet], index: usize, offset: u64, bytes: &[u8]) -> bool {
         let packet = &packets[index];
-        let at = At { packets, previous: self.previous.as_ref(), index, number: 0, base: self.base, bytes };
+        let (previous, before_lists) = (self.previous.as_ref(), self.before_lists);
+        let at = At { packets, previous, before_lists, index, number: 0, base: self.base, bytes };
         let is_next = self.expected.is_none_or(|expected| expected == packet.packet_id);
         let end = offset + HEAD_BYTES as u64 + u64::from(packet.data_len);
         if end > self.copied_until && !is_next && !is_error_of_fifo(packet) && !at.restarts(index) {
@@ -459,10 +475,26 @@ impl InputResolver {
         Some(self.excess.weigh(lost, number, jumps, is_disordered, is_long))
     }
 
-    /// Packets are missing before one.
-    fn note_missing(&mut self, missing: Option<Break>, number: u64, offset: u64, ledger: &mut Ledger) {
+    /// Packets are missing before one. Before an object list, the next hook is to say whether there was a reset.
+    fn note_missing(&mut self, missing: Option<Break>, number: u64, offset: u64, is_list: bool, ledger: &mut Ledger) {
         let Some(missing) = missing else { return };
+        self.note_missing_before_list(ledger);
         self.excess.pass(missing, number);
+        if is_list {
+            self.clock.note_gap();
+            self.missing_before_list = Some((missing, number, offset));
+        } else {
+            self.enter_missing(missing, number, offset, ledger);
+        }
+    }
+
+    fn note_missing_before_list(&mut self, ledger: &mut Ledger) {
+        if let Some((missing, number, offset)) = self.missing_before_list.take() {
+            self.enter_missing(missing, number, offset, ledger);
+        }
+    }
+
+    fn enter_missing(&mut self, missing: Break, number: u64, offset: u64, ledger: &mut Ledger) {
         if missing.is_damaged() {
             return ledger.enter(losses::FRAME_NUMBER_OUTLIER, offset, 0);
         }
@@ -491,7 +523,7 @@ impl InputResolver {
             // The exact time at which the target lost a command of the host is not important.
             id::ERROR_RECEIVE_FIFO_FULL => {
                 let time = self.clock.last_ns();
-                self.pass(packet, Timed { time, hint: Hint::None, number, offset, is_restart: false }, out);
+                self.pass(packet, Timed { time, hint: Hint::None, number, offset, session_at: None }, out);
             }
             _ => {}
         }
@@ -499,18 +531,14 @@ impl InputResolver {
 
     /// Enters the status of a packet's time in the ledger. False if the packet is to be left out.
     #[cold]
-    fn note_status(&mut self, status: TimeStatus, number: u64, offset: u64, is_odd: bool, ledger: &mut Ledger) -> bool {
+    fn note_status(&mut self, status: TimeStatus, offset: u64, is_odd: bool, ledger: &mut Ledger) -> bool {
         match status {
             TimeStatus::AsRecorded => {}
             TimeStatus::TornTimer => ledger.enter(losses::TORN_TIMER, offset, 0),
             TimeStatus::TornTick => ledger.enter(losses::TORN_TICK, offset, 0),
             TimeStatus::Replaced => ledger.enter(losses::TIME_OUTLIER, offset, 0),
             TimeStatus::Held => ledger.enter(losses::TIME_HELD, offset, 0),
-            TimeStatus::Restart => {
-                ledger.enter(losses::SESSION_RESTART, offset, 0);
-                // That packets are missing is part of the reset.
-                self.damage.retain(|(before, _)| *before != number);
-            }
+            TimeStatus::Restart => ledger.enter(losses::SESSION_RESTART, offset, 0),
             TimeStatus::Repeated => {
                 ledger.enter(losses::DUPLICATED_BLOCK, offset, 0);
                 return false;
@@ -547,14 +575,14 @@ impl InputResolver {
     /// Appends the losses before a packet, and its events.
     #[inline]
     fn emit(&mut self, packet: &Packet, timed: Timed, out: &mut Resolved<'_>) {
-        let Timed { time, hint, number, offset, is_restart } = timed;
+        let Timed { time, hint, number, offset, session_at } = timed;
         let time = Nanos(time).min(Nanos::MAX);
         self.last_ns = self.last_ns.max(time.0);
         if !(self.damage.is_empty() && self.gaps.is_empty()) {
             self.add_missing(number);
         }
-        if is_restart {
-            self.restart(time, offset, out);
+        if let Some(begin) = session_at {
+            self.restart(time, begin, out);
         }
         if !self.pending.is_empty() {
             self.emit_losses(time, out);
@@ -600,6 +628,7 @@ impl InputResolver {
             self.release_oldest(out);
         }
         self.add_errors(u64::MAX);
+        self.note_missing_before_list(out.ledger);
         for (_, note) in std::mem::take(&mut self.damage).into_iter().chain(std::mem::take(&mut self.gaps)) {
             note.add_by_kind(&mut self.pending);
         }
