@@ -148,9 +148,14 @@ pub struct Slope {
 /// The least number of pairs, and the least share of them that must agree, in quarters.
 const PAIRS: usize = 3;
 const AGREEING_OF_FOUR: usize = 3;
+/// Of as many pairs a quarter says enough: the tolerance is a sixteenth of the range at most, so that by chance far fewer agree.
+const PAIRS_MANY: usize = 48;
+const AGREEING_OF_FOUR_OF_MANY: usize = 1;
 /// The most that are weighed.
 const PAIRS_MOST: usize = 512;
-/// Pairs that propose rates.
+/// The most pairs that are joined to a longer one.
+const JOINED_MOST: usize = 256;
+/// How many pairs propose rates.
 const PROPOSERS: usize = 24;
 
 /// Fits the rate of a counter of `modulus` values to pairs: how far the coarse clock came, and how far the counter, modulo its range.
@@ -164,10 +169,13 @@ pub fn slope(pairs: &[(u64, u64)], modulus: Option<u64>, origin: Option<(u64, u6
     }
     let mut by_length: Vec<(u64, u64)> = pairs.clone();
     by_length.sort_unstable();
-    by_length.dedup();
-    // Short ones leave few choices, long ones are exact.
+    // Short ones leave few choices, long ones are exact. Of equal length those at either end are the least exact.
+    by_length.truncate(PROPOSERS.max(by_length.len() / 4));
+    let every = by_length.len().div_ceil(PROPOSERS);
+    let mut proposers: Vec<(u64, u64)> = by_length.into_iter().skip(every / 2).step_by(every).collect();
+    proposers.dedup();
     let mut rates: Vec<f64> = Vec::new();
-    for &(coarse, ticks) in by_length.iter().take(PROPOSERS) {
+    for (coarse, ticks) in proposers {
         let wraps = modulus.map_or(0, |_| coarse.min(64));
         for wrap in 0..=wraps {
             let rate = (ticks as f64 + wrap as f64 * modulus.unwrap_or(0) as f64) / coarse as f64;
@@ -190,7 +198,8 @@ pub fn slope(pairs: &[(u64, u64)], modulus: Option<u64>, origin: Option<(u64, u6
     let (_, best) = rates.iter().map(|&rate| (bits(rate), rate)).max_by(|one, other| one.0.total_cmp(&other.0))?;
     // The same for all.
     let tolerance = tolerance(best, modulus);
-    if support(best, tolerance) * 4 < pairs.len() * AGREEING_OF_FOUR {
+    let least = if pairs.len() < PAIRS_MANY { AGREEING_OF_FOUR } else { AGREEING_OF_FOUR_OF_MANY };
+    if support(best, tolerance) * 4 < pairs.len() * least {
         return None;
     }
     let mut found: Vec<(usize, f64)> = rates.into_iter().map(|rate| (support(rate, tolerance), rate)).collect();
@@ -206,8 +215,29 @@ pub fn slope(pairs: &[(u64, u64)], modulus: Option<u64>, origin: Option<(u64, u6
     let good = found.iter();
     let rate = good.clone().map(|found| found.1).fold(f64::INFINITY, f64::min);
     let is_ambiguous = good.clone().any(|found| found.1 > rate * 1.05);
-    let support = good.filter(|found| found.1 <= rate * 1.05).map(|found| found.0).max()?;
-    Some(Slope { rate, support, pairs: pairs.len(), is_ambiguous })
+    let agreeing = good.filter(|found| found.1 <= rate * 1.05).map(|found| found.0).max()?;
+    let exact = if is_ambiguous { rate } else { exact(rate, &pairs, modulus) };
+    // A rate that holds for short pairs only is none.
+    (support(exact, tolerance) * 4 >= agreeing * AGREEING_OF_FOUR).then_some(Slope {
+        rate: exact,
+        support: agreeing,
+        pairs: pairs.len(),
+        is_ambiguous,
+    })
+}
+
+/// A rate, as pairs that are joined to longer and longer ones say it: the longer, the less matters how late after a tick their ends lie.
+fn exact(rate: f64, pairs: &[(u64, u64)], modulus: Option<u64>) -> f64 {
+    let mut rate = rate;
+    let mut count = 2;
+    while count <= JOINED_MOST && count * 4 <= pairs.len() {
+        let joined = pairs.windows(count).map(|pairs| pairs.iter().fold((0, 0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1)));
+        let mut rates: Vec<f64> = joined.map(|pair| rate + residual(rate, pair, modulus) / pair.0 as f64).collect();
+        rates.sort_unstable_by(f64::total_cmp);
+        rate = rates.get(rates.len() / 2).copied().unwrap_or(rate);
+        count *= 2;
+    }
+    rate
 }
 
 /// How far a pair that agrees with a rate may miss it: an eighth of a coarse tick, and a small part of the range.
@@ -364,6 +394,37 @@ mod tests {
         // Too many.
         let pairs = [(2, 2010), (2, 2400), (4, 3990), (4, 4700), (6, 6003), (4, 4900), (2, 2300)];
         assert_eq!(slope(&pairs, Some(1 << 32), None), None);
+    }
+
+    #[test]
+    fn a_rate_is_found_if_many_stamps_come_late_after_a_tick() {
+        for (rate, modulus) in [(10_000u64, 1u64 << 16), (50_000, 1 << 16), (1_000, 1 << 16), (100, 1 << 8), (80_000, 1 << 32)] {
+            for seed in 1..20 {
+                let mut random = random(seed + rate);
+                // The first record after a tick is one of its time events, or else one of an interrupt, anywhere in the tick.
+                let (mut coarse, mut last) = (0, (0, 0));
+                let mut pairs = Vec::new();
+                for _ in 0..200 {
+                    coarse += 1 + random(4);
+                    let late = if random(3) == 0 { random(rate * 4 / 5) } else { random(rate / 50) };
+                    let now = (coarse, coarse * rate + late);
+                    pairs.push((now.0 - last.0, (now.1 - last.1) % modulus));
+                    last = now;
+                }
+                let found = slope(&pairs, Some(modulus), None).unwrap();
+                assert!(!found.is_ambiguous && (found.rate / rate as f64 - 1.0).abs() < 0.001, "{rate}, {seed}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_rate_is_found_where_there_is_none() {
+        for seed in 1..100 {
+            let mut random = random(seed);
+            let pairs: Vec<(u64, u64)> = (0..300).map(|_| (1 + random(6), random(1 << 16))).collect();
+            let found = slope(&pairs, Some(1 << 16), None);
+            assert!(found.is_none_or(|found| found.is_ambiguous), "{seed}: {found:?}");
+        }
     }
 
     #[test]

@@ -115,11 +115,6 @@ impl Judge {
         self
     }
 
-    /// The same, found out later.
-    pub fn set_coarse_rate(&mut self, rate: Option<f64>) {
-        self.coarse_rate = rate;
-    }
-
     /// The facts about the counter.
     #[must_use]
     pub fn domain(&self) -> Domain {
@@ -231,15 +226,6 @@ impl Judge {
         self.ticks = self.ticks.saturating_add(forward(self.domain.modulus, self.raw, last));
         self.raw = last;
         self.count += stamps;
-    }
-
-    /// Whether a stamp, or the next one, is anything but a usual step. The same wherever an input is cut.
-    #[must_use]
-    pub fn is_break(&self, stamp: &Stamp, next: Option<u64>) -> bool {
-        let is_near = |from: u64, to: u64| forward(self.domain.modulus, from, to) < self.near;
-        let follows =
-            self.begin.is_some() && self.plan.is_none() && is_near(self.raw, stamp.raw) && !self.may_have_wrapped(stamp);
-        !follows || next.is_some_and(|next| !is_near(stamp.raw, next))
     }
 
     /// Judges a stamp by those that follow it, at most [`LOOKAHEAD`]. All of these must be there, or no more come. `bytes` is the whole
@@ -356,11 +342,16 @@ impl Judge {
         }
     }
 
-    /// Whether a stamp follows the one before it in the file by a usual step, whether that one is on the line or beside it.
+    /// The value of the stamp before in the file, whether it is on the line or beside it.
+    #[must_use]
+    pub fn previous(&self) -> u64 {
+        if self.limit == 0 { self.judged } else { self.raw }
+    }
+
+    /// Whether a stamp follows that one by a usual step.
     #[must_use]
     pub fn follows(&self, raw: u64) -> bool {
-        let before = if self.limit == 0 { self.judged } else { self.raw };
-        self.begin.is_none() || forward(self.domain.modulus, before, raw) < self.near
+        self.begin.is_none() || forward(self.domain.modulus, self.previous(), raw) < self.near
     }
 
     /// Other stamps follow than those that were looked at: what was decided about them no longer holds.

@@ -406,14 +406,15 @@ impl Setting<'_> {
         // The coarse clock may have been about to tick, and its rate may be a little wrong.
         let tolerance = rate * 1.5 + expected / 256.0;
         if to.coarse_is_least && step as f64 + tolerance >= expected {
-            return None;
+            // It does not say how much longer it was, but agrees that it was as long.
+            return (step as f64 <= expected + tolerance).then_some((step, true));
         }
         let modulus = match self.domain.modulus {
             Some(modulus) => modulus as f64,
             None => return Some((step, (step as f64 - expected).abs() <= tolerance)),
         };
-        // A tick between two stamps that follow each other is no sign of a wrap.
-        if step < self.near && (step as f64 - expected).abs() <= tolerance {
+        // A tick between two stamps that follow each other is no sign of a wrap, but several are: all but one have passed as a whole.
+        if step < self.near && (step as f64 - expected).abs() <= rate * 1.125 + expected / 256.0 {
             return Some((step, true));
         }
         // After very long silence the number of wraps is only nearly known. It is the best there is.

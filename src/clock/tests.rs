@@ -329,6 +329,43 @@ fn silence_over_half_the_range_is_told_by_the_coarse_clock() {
     }
 }
 
+/// The times of stamps of 16 bits, from the first on, by a coarse clock with ticks of `rate`. `is_least`: of which numbers ticks may be missing.
+fn by_coarse_clock(times: &[u64], rate: u64, is_least: std::ops::Range<usize>) -> Vec<u64> {
+    let domain = Domain { modulus: Some(1 << 16), disorder_bits: 6, is_protected: true, ..Domain::plain() };
+    let stamp = |(index, &time): (usize, &u64)| Stamp {
+        raw: time % (1 << 16),
+        coarse: time / rate,
+        coarse_is_least: is_least.contains(&index),
+        ..Stamp::default()
+    };
+    let stamps: Vec<Stamp> = times.iter().enumerate().map(stamp).collect();
+    let mut judge = Judge::new(domain).with_coarse_rate(Some(rate as f64));
+    let mut judged = Vec::new();
+    for (index, &stamp) in stamps.iter().enumerate() {
+        judge.note_coarse(stamp.coarse);
+        judged.push(judge.judge(stamp, stamps[index + 1..].iter().copied().take(LOOKAHEAD), &[]).ticks);
+    }
+    judged.iter().map(|ticks| ticks - judged[0]).collect()
+}
+
+#[test]
+fn several_ticks_between_stamps_are_a_sign_of_a_wrap() {
+    // Nearly a tick of 30 000 is left of one, two ticks and most of a third pass: the counter wrapped, although its step is a usual one.
+    let before = (0..40).map(|index| 6_696_426 - (39 - index) * 2000);
+    let times: Vec<u64> = before.chain((0..40).map(|index| 6_771_429 + index * 2000)).collect();
+    let expected: Vec<u64> = times.iter().map(|time| time - times[0]).collect();
+    assert_eq!(by_coarse_clock(&times, 30_000, 0..0), expected);
+}
+
+#[test]
+fn ticks_before_a_loss_speak_for_a_step_forwards() {
+    // Three quarters of the range pass. It is not known whether ticks were lost, but those that were recorded make up for it.
+    let before = (0..40).map(|index| 4_930_226 - (39 - index) * 100);
+    let times: Vec<u64> = before.chain((0..40).map(|index| 4_980_134 + index * 100)).collect();
+    let expected: Vec<u64> = times.iter().map(|time| time - times[0]).collect();
+    assert_eq!(by_coarse_clock(&times, 10_000, 40..42), expected);
+}
+
 #[test]
 fn both_readings_of_a_doubtful_break_are_given() {
     // Three quarters of the range without a stamp: any number of ranges more would look the same.

@@ -4,11 +4,13 @@
 //! - [`compare`]: records, compared with the text of the host program, which [`qspy`] reads;
 //! - [`meaning`]: the content of the trace, compared with the results of simple code from the records;
 //! - [`properties`]: contracts that hold for any input;
+//! - [`clocks`]: times, compared with those that were encoded, and what is said where they are not known;
 //! - [`detection`]: recognition of QS.
 //!
 //! All read traces with [`reader`], which shares no code with the writer.
 
 mod captures;
+mod clocks;
 #[path = "../common/mod.rs"]
 mod common;
 mod compare;

@@ -1,7 +1,8 @@
-//! The rate of the target's clock, measured from time events: their ticks are recorded, and the frequency of the tick is given.
+//! The rate of the target's clock against its clock tick, measured from time events, whose ticks are recorded, and from counts of the tick.
 
 use rustc_hash::FxHashMap;
 
+use crate::clock::fit::{self, Slope};
 use crate::model::Rate;
 
 use super::decode::is_valid;
@@ -20,8 +21,77 @@ const SPREAD_PERCENT: u64 = 10;
 pub struct Measured {
     /// Units of the time stamps in one clock tick.
     pub units_per_tick: u64,
-    /// The number of time events measured.
+    /// The number of samples of its source.
     pub samples: usize,
+    pub of: Source,
+}
+
+/// The source of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    TimeEvents,
+    Ticks,
+}
+
+/// A measurement from time events that differs from one from counts of the tick by more than this percentage is wrong: the counter may wrap
+/// while they are armed.
+const DIFFERENCE_PERCENT: f64 = 10.0;
+
+/// Jumps of the count by more are damage, or a restart.
+const JUMP_MOST: u64 = 1 << 14;
+
+/// Measures the units of the time stamps in a clock tick from the counts of the tick (QF_TICK) and the first time stamp after each. `None` if
+/// they are not recorded, or agree with no rate, or with several.
+pub fn of_ticks(facts: &ScanFacts, sessions: &Sessions) -> Option<Slope> {
+    // The tick, its stamp, and whether that is a time event's, which is posted by the tick. By session.
+    let mut points: Vec<Vec<(u64, u64, bool)>> = vec![Vec::new()];
+    let (mut count, mut coarse, mut at_tick) = (None, 0, None);
+    let (mut modulus, mut origin) = (u64::MAX, None);
+    let mut index = 0;
+    for entry in &facts.ticks {
+        while sessions.all.get(index + 1).is_some_and(|next| next.start <= entry.offset) {
+            index += 1;
+            points.push(Vec::new());
+            (count, at_tick) = (None, None);
+        }
+        let session = sessions.all.get(index)?;
+        let (layout, data) = (&session.layout, facts.bytes(entry.data));
+        let Some(record) = layout.of_id(entry.id).filter(|record| is_valid(layout, record, data)) else { continue };
+        let fields = layout.fields(record.kind, data);
+        if record.kind == Kind::Tick {
+            at_tick = None;
+            if !fields.has(Field::Rate) || fields.uint(Field::Rate) == 0 {
+                let mask = u64::MAX >> (64 - 8 * u32::from(layout.config.sizes.time_event.clamp(1, 8)));
+                let now = fields.uint(Field::Count);
+                let ticks = count.replace(now).map_or(now, |last: u64| now.wrapping_sub(last) & mask);
+                if ticks > JUMP_MOST {
+                    points.push(Vec::new());
+                }
+                coarse += ticks.min(JUMP_MOST);
+                at_tick = Some(coarse);
+            }
+        } else if let Some(coarse) = at_tick.take().filter(|_| fields.has(Field::Time)) {
+            modulus = modulus.min(1 << (8 * layout.config.sizes.time.clamp(1, 4)));
+            let raw = fields.uint(Field::Time);
+            // A target that was reset began both counts together.
+            if index == 0 && session.info.is_some_and(|info| info.is_reset) {
+                origin = origin.or(Some((coarse, raw)));
+            }
+            points.last_mut()?.push((coarse, raw, record.kind == Kind::TimePost));
+        }
+    }
+    let slope = |only_posts: bool| {
+        let mut pairs: Vec<(u64, u64)> = Vec::new();
+        for points in &points {
+            let mut last = None;
+            for &(coarse, raw, _) in points.iter().filter(|point| point.2 || !only_posts) {
+                let before = last.replace((coarse, raw));
+                pairs.extend(before.map(|before: (u64, u64)| (coarse - before.0, raw.wrapping_sub(before.1) & (modulus - 1))));
+            }
+        }
+        fit::slope(&pairs, Some(modulus), origin).filter(|slope| !slope.is_ambiguous)
+    };
+    slope(true).or_else(|| slope(false))
 }
 
 /// A time event that is armed.
@@ -31,11 +101,21 @@ struct Armed {
     interval: u64,
 }
 
-/// Measures the units of the time stamps in a clock tick, from when a time event is armed to when it is posted.
+/// Measures the units of the time stamps in a clock tick, from when a time event is armed to when it is posted. `ticks`: the measurement from
+/// counts of the tick, for where that is not possible.
 ///
 /// # Errors
 /// Why it cannot be measured.
-pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, String> {
+pub fn measure(facts: &ScanFacts, sessions: &Sessions, ticks: Option<Slope>) -> Result<Measured, String> {
+    let measured = of_time_events(facts, sessions);
+    let Some(ticks) = ticks else { return measured };
+    let agrees =
+        |measured: &Measured| (measured.units_per_tick as f64 - ticks.rate).abs() * 100.0 <= ticks.rate * DIFFERENCE_PERCENT;
+    let of_ticks = Measured { units_per_tick: ticks.rate.round().max(1.0) as u64, samples: ticks.support, of: Source::Ticks };
+    Ok(measured.ok().filter(agrees).unwrap_or(of_ticks))
+}
+
+fn of_time_events(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, String> {
     let mut armed: FxHashMap<u64, Armed> = FxHashMap::default();
     // The ticks, and the units of one tick.
     let mut samples: Vec<(u64, u64)> = Vec::new();
@@ -146,7 +226,7 @@ fn measure_samples(mut all: Vec<(u64, u64)>, range: u64) -> Result<Measured, Str
     if (high - low).saturating_mul(100) > median.saturating_mul(2 * SPREAD_PERCENT) {
         return Err(format!("a tick took {low} to {high} units in half of the {} longest time events", samples.len()));
     }
-    Ok(Measured { units_per_tick: median, samples: count })
+    Ok(Measured { units_per_tick: median, samples: count, of: Source::TimeEvents })
 }
 
 /// The rate of the clock, if its tick has this frequency.
@@ -174,13 +254,13 @@ mod tests {
     #[test]
     fn measurements_must_agree() {
         let of = |units: &[u64]| measure_samples(units.iter().map(|&units| (10, units)).collect(), u64::MAX);
-        assert_eq!(of(&[99, 100, 101, 100]), Ok(Measured { units_per_tick: 100, samples: 4 }));
+        assert_eq!(of(&[99, 100, 101, 100]), Ok(Measured { units_per_tick: 100, samples: 4, of: Source::TimeEvents }));
         assert!(of(&[50, 100, 200, 400]).unwrap_err().starts_with("a tick took"));
         assert!(of(&[100]).unwrap_err().starts_with("only 1"));
         assert!(of(&[0, 0, 0]).unwrap_err().contains("coarser"));
         // Long ones have more weight than short ones.
         let mixed = vec![(1, 10), (1, 50), (2, 60), (2, 70), (20, 98), (30, 99), (40, 100)];
-        assert_eq!(measure_samples(mixed, u64::MAX), Ok(Measured { units_per_tick: 99, samples: 7 }));
+        assert_eq!(measure_samples(mixed, u64::MAX), Ok(Measured { units_per_tick: 99, samples: 7, of: Source::TimeEvents }));
     }
 
     #[test]
@@ -190,13 +270,16 @@ mod tests {
             let sample = |&ticks: &u64| (ticks, ticks * 1000 % (1 << 16) / ticks);
             measure_samples(ticks.iter().map(sample).collect(), u64::from(u16::MAX))
         };
-        assert_eq!(of(&[10, 12, 14, 80, 100, 100, 100]), Ok(Measured { units_per_tick: 1000, samples: 3 }));
+        assert_eq!(
+            of(&[10, 12, 14, 80, 100, 100, 100]),
+            Ok(Measured { units_per_tick: 1000, samples: 3, of: Source::TimeEvents })
+        );
         assert!(of(&[100; 20]).unwrap_err().contains("wrapped"));
     }
 
     #[test]
     fn the_rate_follows_from_the_frequency_of_the_tick() {
-        let measured = Measured { units_per_tick: 100_000, samples: 9 };
+        let measured = Measured { units_per_tick: 100_000, samples: 9, of: Source::TimeEvents };
         let tick = Rate::from_hz(100, 1).unwrap();
         assert_eq!(rate_of(measured, tick), Rate::from_ns_per_tick(100));
     }

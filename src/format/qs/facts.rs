@@ -6,7 +6,7 @@ use super::scan::ScanFacts;
 use super::sessions::{self, Sessions};
 use super::{InputOptions, info};
 use crate::format::{Detail, Facts};
-use crate::model::{Certainty, Finding, Matter, Rate};
+use crate::model::{Certainty, Finding, Matter, Rate, Ticks};
 
 /// The rate of the clock, and its source.
 pub(super) fn clock_of(
@@ -18,7 +18,11 @@ pub(super) fn clock_of(
         report.details.push(Detail {
             name: "clock units per tick",
             value: measured.units_per_tick.to_string(),
-            source: format!("measured from {} time events", measured.samples),
+            source: format!(
+                "measured from {} {}",
+                measured.samples,
+                if measured.of == clockrate::Source::Ticks { "clock ticks" } else { "time events" }
+            ),
         });
     }
     let mut finding = |certainty, because| report.findings.push(Finding::new(Matter::Clock, certainty, because).never_recorded());
@@ -30,8 +34,12 @@ pub(super) fn clock_of(
         match measured {
             Some(Ok(measured)) => {
                 if let Some(rate) = clockrate::rate_of(*measured, tick) {
-                    finding(Certainty::Inferred, "measured from time events and --qs-tick-hz");
-                    return (rate, "measured from time events and --qs-tick-hz");
+                    let because = match measured.of {
+                        clockrate::Source::TimeEvents => "measured from time events and --qs-tick-hz",
+                        clockrate::Source::Ticks => "measured from clock ticks and --qs-tick-hz",
+                    };
+                    finding(Certainty::Inferred, because);
+                    return (rate, because);
                 }
             }
             Some(Err(reason)) => report.hints.push(format!("--qs-tick-hz cannot be used: {reason}. Give --clock-hz instead.")),
@@ -45,6 +53,37 @@ pub(super) fn clock_of(
             .to_owned(),
     );
     (Rate::from_ns_per_tick(1000).unwrap_or(Rate::NANOSECOND), "assumed, QS does not record it")
+}
+
+/// Adds that silence may be longer than a short counter shows, where no clock ticks count it. `rates`: the units in a tick for each input, where
+/// ticks are recorded.
+pub(super) fn add_range(sessions: &[Sessions], rates: &[Option<f64>], clock: Rate, report: &mut Facts) {
+    let ranges = sessions.iter().zip(rates).filter_map(|(sessions, rate)| {
+        let size = sessions.all.iter().map(|session| session.layout.config.sizes.time).min()?;
+        (size < 4).then(|| (1u64 << (8 * size), *rate))
+    });
+    // A tick more or less must not be a wrap.
+    let Some((range, rate)) =
+        ranges.filter(|(range, rate)| rate.is_none_or(|rate| rate * 2.0 > *range as f64)).min_by_key(|of| of.0)
+    else {
+        return;
+    };
+    if let Some(rate) = rate {
+        let because = format!(
+            "a clock tick takes {rate:.0} of the {range} values of the time stamps, so it does not tell how often they wrapped"
+        );
+        report.findings.push(Finding::new(Matter::Breaks, Certainty::Ambiguous, because));
+    }
+    let is_assumed = |finding: &Finding| finding.of == Matter::Clock && finding.certainty == Certainty::Assumed;
+    let time = match report.findings.iter().any(is_assumed) {
+        true => String::new(),
+        false => format!(" ({})", clock.to_nanos(Ticks(range)).unwrap_or_default()),
+    };
+    let remedy = if rate.is_some() { "" } else { "enable QF_TICK (id 31) in the target's filter, which counts on, or " };
+    report.hints.push(format!(
+        "The time stamps begin again after {range} units{time}: of a longer silence only the rest is seen, and all times after it are too \
+         early. To see it, {remedy}build the target with a QS_TIME_SIZE of 4."
+    ));
 }
 
 /// Adds the facts about the target, with their sources.

@@ -62,9 +62,14 @@ impl Recording for Scanner {
         let sessions: Vec<Sessions> =
             inputs.iter().enumerate().map(|(index, facts)| Sessions::new(facts, &target(index))).collect();
         let mut report = Facts { system: Some("QP"), cores: sessions.len() as u16, begins_midway: true, ..Facts::default() };
-        let measured = inputs.first().zip(sessions.first()).map(|(facts, sessions)| clockrate::measure(facts, sessions));
+        let by_ticks: Vec<_> =
+            inputs.iter().zip(&sessions).map(|(facts, sessions)| clockrate::of_ticks(facts, sessions)).collect();
+        let of_first = inputs.first().zip(sessions.first()).zip(by_ticks.first());
+        let measured = of_first.map(|((facts, sessions), ticks)| clockrate::measure(facts, sessions, *ticks));
         let clock = facts::clock_of(options, measured.as_ref(), &mut report);
         report.clock = Some(clock);
+        let by_ticks: Vec<Option<f64>> = by_ticks.iter().map(|ticks| ticks.map(|ticks| ticks.rate)).collect();
+        facts::add_range(&sessions, &by_ticks, clock.0, &mut report);
         if let (Some(sessions), Some(facts)) = (sessions.first(), inputs.first()) {
             facts::add_target(sessions, facts, &mut report);
         }
@@ -80,7 +85,9 @@ impl Recording for Scanner {
             );
         }
         let units = measured.and_then(Result::ok).map(|measured| measured.units_per_tick);
-        let resolver = Resolver::new(sessions, clock.0, DrawOptions { lacks_gets, ..options.draw.clone() }, units, report);
+        let rates = by_ticks.iter().map(|rate| rate.or(units.map(|units| units as f64))).collect();
+        let draw = DrawOptions { lacks_gets, ..options.draw.clone() };
+        let resolver = Resolver::new(sessions, clock.0, draw, units, rates, report);
         Stages { cores, decode: decoders, resolve: resolver }
     }
 }
@@ -94,8 +101,9 @@ const METADATA_BYTES: usize = 16 << 20;
 /// Sizes are inferred from the records that start before this offset in the input, in bytes.
 const EVIDENCE_BYTES: u64 = 4 << 20;
 
-/// The limit of time event records, from which the clock is measured.
+/// The limits of time event records, and of clock ticks with the records after them: from these the clock is measured.
 const TIME_EVENTS_LIMIT: usize = 1 << 14;
+const TICKS_LIMIT: usize = 1 << 13;
 
 /// A record with a fact about the whole session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +125,12 @@ pub struct ScanFacts {
     pub metadata: Vec<Metadata>,
     /// The first records of time events, in file order.
     pub time_events: Vec<Metadata>,
-    /// The data of both.
+    /// The first records of clock ticks, each with the next record that has a time stamp, in file order.
+    pub ticks: Vec<Metadata>,
+    /// Whether the last one of both kinds is a tick, and the record with a time stamp before any tick of the part.
+    ends_with_tick: Option<bool>,
+    opening_stamp: Option<Metadata>,
+    /// The data of all of them.
     pub data: Vec<u8>,
     /// Whether the limits of metadata were exceeded.
     pub is_cut: bool,
@@ -183,6 +196,27 @@ impl ScanFacts {
         seq.wrapping_sub(before) <= GET_REACH && self.first_gets.len() < FIRST_GETS_LIMIT && !self.first_gets.iter().any(is_known)
     }
 
+    /// Notes a clock tick, or a record with a time stamp, which may be the first one after a tick.
+    fn note_tick(&mut self, offset: u64, id: u8, data: &[u8]) {
+        let is_tick = id == TICK;
+        let before = self.ends_with_tick.replace(is_tick);
+        if !is_tick && before == Some(false) {
+            return;
+        }
+        let entry = Metadata { offset, id, data: self.keep(data), empty_before: None };
+        if is_tick || before == Some(true) {
+            self.add_tick(entry);
+        } else {
+            self.opening_stamp = Some(entry);
+        }
+    }
+
+    fn add_tick(&mut self, entry: Metadata) {
+        if self.ticks.len() < TICKS_LIMIT {
+            self.ticks.push(entry);
+        }
+    }
+
     fn keep(&mut self, data: &[u8]) -> TextRef {
         let start = self.data.len();
         self.data.extend_from_slice(data);
@@ -199,6 +233,12 @@ const FIRST_GETS_LIMIT: usize = 1 << 9;
 const IS_METADATA: u8 = 1;
 const IS_TIME_EVENT: u8 = 2;
 const IS_OF_SCHEDULER: u8 = 4;
+const IS_TICK: u8 = 8;
+/// In most versions. Those of others are not valid, or have no time stamp there.
+const IS_TIMED: u8 = 16;
+
+/// QF_TICK.
+const TICK: u8 = 31;
 
 /// The facts in a record, by id.
 static CLASSES: [u8; 256] = {
@@ -219,6 +259,14 @@ static CLASSES: [u8; 256] = {
     while index < ids.len() {
         classes[ids[index]] |= IS_OF_SCHEDULER;
         index += 1;
+    }
+    classes[TICK as usize] = IS_TICK;
+    let mut id = 4;
+    while id < IDS_END as usize {
+        if !matches!(id, 9 | 31 | 33 | 43 | 44 | 54..=58 | 60..=64 | 66 | 70) {
+            classes[id] |= IS_TIMED;
+        }
+        id += 1;
     }
     classes
 };
@@ -264,7 +312,8 @@ impl Collector {
             {
                 evidence.add(body);
             }
-            if class != 0 || skips_from == usize::MAX {
+            let is_of_tick = class & IS_TICK != 0 || class & IS_TIMED != 0 && collector.facts.ends_with_tick != Some(false);
+            if class & !IS_TIMED != 0 || is_of_tick || skips_from == usize::MAX {
                 collector.add_frame(input, (range.start + start) as u64, body, class);
                 if collector.facts.first_frame.is_some() {
                     skips_from = evidence_end;
@@ -289,6 +338,9 @@ impl Collector {
         if class & IS_TIME_EVENT != 0 && self.facts.time_events.len() < TIME_EVENTS_LIMIT {
             let data = self.facts.keep(data);
             self.facts.time_events.push(Metadata { offset, id, data, empty_before: None });
+        }
+        if class & (IS_TICK | IS_TIMED) != 0 {
+            self.facts.note_tick(offset, id, data);
         }
         if class & IS_METADATA != 0 {
             let before = frame::frame_before(input, usize::try_from(offset).unwrap_or(0)).filter(|_| id == 64);
@@ -332,6 +384,12 @@ impl Collector {
             let data = self.facts.keep(part.bytes(entry.data));
             self.facts.time_events.push(Metadata { data, ..*entry });
         }
+        let opening = part.opening_stamp.filter(|_| self.facts.ends_with_tick == Some(true));
+        for entry in opening.iter().chain(&part.ticks) {
+            let data = self.facts.keep(part.bytes(entry.data));
+            self.facts.add_tick(Metadata { data, ..*entry });
+        }
+        self.facts.ends_with_tick = part.ends_with_tick.or(self.facts.ends_with_tick);
         if let (Scheduled::Priority(priority, before), Some((seq, get))) = (self.facts.scheduled, part.opening_get)
             && self.facts.is_first(priority, before, seq)
         {

@@ -1,14 +1,14 @@
 //! The time of records: stamps of limited width, judged, as nanoseconds on the trace's axis.
 
 use super::super::sessions::Session;
-use crate::clock::{Domain, Judge, RESTART_GAP_NS, Stamp, Verdict as Judged, fit};
+use crate::clock::{Domain, Judge, RESTART_GAP_NS, Stamp, Verdict as Judged};
 use crate::model::{Nanos, Rate, Ticks};
 
 /// A small step back, in bits: some targets read a counter whose base is updated late.
 const DISORDER_BITS: u32 = 6;
 
-/// How often the rate against the target's clock tick is looked for.
-const RATE_ATTEMPTS: u32 = 64;
+/// With fewer falls a clock does not begin again and again.
+const FALLS_LEAST: u32 = 32;
 
 /// What became of a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +30,6 @@ pub enum Verdict {
 pub struct Clock {
     rate: Rate,
     judge: Judge,
-    /// Units of the stamps in a clock tick, if known.
-    units_per_tick: Option<f64>,
-    rate_attempts: u32,
     /// The clock ticks so far.
     pub coarse: u64,
     /// What is to be added to the time of a tick, in nanoseconds.
@@ -40,6 +37,11 @@ pub struct Clock {
     /// The session starts here, in nanoseconds.
     start_ns: u64,
     now_ns: u64,
+    /// How often the stamps of the session fell to less than half, and the highest value before. Wraps and restarts are left out.
+    falls: u32,
+    highest: u64,
+    /// The result of [`Clock::begins_again_after`] for the sessions before.
+    began_again_after: Option<u64>,
 }
 
 fn domain(session: &Session) -> Domain {
@@ -53,11 +55,10 @@ fn domain(session: &Session) -> Domain {
 }
 
 impl Clock {
-    /// A clock before its first stamp.
-    pub fn new(rate: Rate, session: Option<&Session>, units_per_tick: Option<u64>) -> Clock {
-        let units_per_tick = units_per_tick.map(|units| units as f64);
+    /// A clock before its first stamp. `units_per_tick`: those of the stamps in a clock tick, if known.
+    pub fn new(rate: Rate, session: Option<&Session>, units_per_tick: Option<f64>) -> Clock {
         let judge = Judge::new(session.map_or(Domain::plain(), domain)).with_coarse_rate(units_per_tick);
-        Clock { rate, judge, units_per_tick, rate_attempts: 0, coarse: 0, shift_ns: 0, start_ns: 0, now_ns: 0 }
+        Clock { rate, judge, coarse: 0, shift_ns: 0, start_ns: 0, now_ns: 0, falls: 0, highest: 0, began_again_after: None }
     }
 
     /// The time of the last record.
@@ -75,6 +76,7 @@ impl Clock {
     /// Another session begins, a little after what was before. Its counter starts anywhere.
     pub fn restart(&mut self, session: &Session) -> Nanos {
         let has_begun = self.has_begun();
+        self.end_falls();
         self.judge.begin_session(domain(session));
         self.coarse = 0;
         if has_begun {
@@ -131,15 +133,33 @@ impl Clock {
         Some(self.set(ticks))
     }
 
+    /// The highest value of a clock that begins again and again without counting how often, as one does that only reads the timer of the clock
+    /// tick. All stamps of a session of it lie below. A counter that wraps comes nearer to its end.
+    pub fn begins_again_after(&self) -> Option<u64> {
+        let (highest, reached) = (self.highest, self.judge.reached().unwrap_or(0));
+        let is_below =
+            |limit: u64| reached <= limit && self.judge.domain().modulus.is_some_and(|modulus| highest < modulus / 4 * 3);
+        let begins_again = self.falls >= FALLS_LEAST && is_below(highest.saturating_add(highest / 4));
+        begins_again.then_some(highest).max(self.began_again_after)
+    }
+
+    /// The session ends.
+    fn end_falls(&mut self) {
+        self.began_again_after = self.begins_again_after();
+        (self.falls, self.highest) = (0, 0);
+    }
+
     /// Takes any stamp. The present is its time afterwards.
     #[cold]
     pub fn judge(&mut self, stamp: Stamp, ahead: impl Iterator<Item = Stamp> + Clone, bytes: &[u8]) -> Verdict {
-        // Not wherever a part ends: what is found must not depend on that.
-        if self.judge.is_break(&stamp, ahead.clone().next().map(|next| next.raw)) {
-            self.learn_rate(std::iter::once(stamp).chain(ahead.clone()));
-        }
-        let is_first = self.judge.begin().is_none();
+        let (is_first, before) = (self.judge.begin().is_none(), self.judge.previous());
         let judged = self.judge.judge(stamp, ahead, bytes);
+        if judged.verdict == Judged::Restarted {
+            // The judge has forgotten how far the session came.
+            (self.falls, self.highest) = (0, 0);
+        } else if !is_first && stamp.raw < before / 2 && judged.verdict == Judged::Held {
+            (self.falls, self.highest) = (self.falls.saturating_add(1), self.highest.max(before));
+        }
         if is_first && self.judge.begin().is_some() && self.start_ns > 0 {
             self.shift_to_start(judged.ticks);
         }
@@ -164,30 +184,6 @@ impl Clock {
     fn shift_to_start(&mut self, first: u64) {
         let first_ns = self.rate.to_nanos(Ticks(first)).unwrap_or_default().0;
         self.shift_ns = self.start_ns.cast_signed().saturating_sub(first_ns.cast_signed());
-    }
-
-    /// How fast the counter runs against the clock tick, from the first stamp after each tick.
-    fn learn_rate(&mut self, stamps: impl Iterator<Item = Stamp>) {
-        if self.units_per_tick.is_some() || self.rate_attempts >= RATE_ATTEMPTS {
-            return;
-        }
-        self.rate_attempts += 1;
-        let mut pairs = Vec::new();
-        let (mut before, mut at_tick, mut origin) = (None, None, None);
-        let modulus = self.judge.domain().modulus;
-        for stamp in stamps {
-            origin = origin.or(Some((stamp.coarse, stamp.raw)));
-            if before.replace(stamp.coarse).is_some_and(|before| before != stamp.coarse)
-                && let Some((coarse, raw)) = at_tick.replace((stamp.coarse, stamp.raw))
-            {
-                let ticks = stamp.raw.wrapping_sub(raw) & modulus.map_or(u64::MAX, |modulus| modulus - 1);
-                pairs.push((stamp.coarse.saturating_sub(coarse), ticks));
-            }
-        }
-        if let Some(slope) = fit::slope(&pairs, modulus, origin).filter(|slope| !slope.is_ambiguous) {
-            self.units_per_tick = Some(slope.rate);
-            self.judge.set_coarse_rate(Some(slope.rate));
-        }
     }
 
     #[inline]

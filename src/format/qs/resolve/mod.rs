@@ -60,12 +60,20 @@ struct InputResolver {
 }
 
 impl Resolver {
-    pub fn new(inputs: Vec<Sessions>, rate: Rate, draw: DrawOptions, units_per_tick: Option<u64>, mut facts: Facts) -> Resolver {
+    /// `rates`: the units of the stamps in a clock tick for each input, as exact as known; `units_per_tick`: those that are reported.
+    pub fn new(
+        inputs: Vec<Sessions>,
+        rate: Rate,
+        draw: DrawOptions,
+        units_per_tick: Option<u64>,
+        rates: Vec<Option<f64>>,
+        mut facts: Facts,
+    ) -> Resolver {
         facts.hints.extend(unknown_counters(&draw, &inputs));
         let inputs = (0u16..)
-            .zip(inputs)
-            .map(|(core, sessions)| {
-                let wire = WireState::new(sessions, rate, units_per_tick);
+            .zip(inputs.into_iter().zip(rates))
+            .map(|(core, (sessions, units))| {
+                let wire = WireState::new(sessions, rate, units);
                 let mut firmware = Firmware::new(0, CoreId(core), 0);
                 firmware.counters = counters(&draw, &wire);
                 firmware.counted = vec![false; draw.counters.len()];
@@ -148,6 +156,13 @@ impl Resolve for Resolver {
         }
         if self.inputs.iter().all(|input| input.is_ended) {
             facts.hints.extend(self.unused_counters());
+            let highest = self.inputs.iter().filter_map(|input| input.wire.clock.begins_again_after()).max();
+            facts.hints.extend(highest.map(|highest| {
+                format!(
+                    "The target's clock begins again about every {highest} units, as if QS_onGetTime returned only the time since the last \
+                     clock tick: the events are in order, but their times are not known. Let QS_onGetTime add the time of all ticks so far."
+                )
+            }));
         }
         facts
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::clock::{Copies, LOOKAHEAD, Stamp};
+use crate::clock::{Copies, LOOKAHEAD, SESSIONS_LIMIT, Stamp};
 use crate::frame::sequence::{self, Excess};
 use crate::model::{Ledger, LossNote, Rate, losses};
 
@@ -102,7 +102,7 @@ pub struct WireState {
 }
 
 impl WireState {
-    pub fn new(sessions: Sessions, rate: Rate, units_per_tick: Option<u64>) -> WireState {
+    pub fn new(sessions: Sessions, rate: Rate, units_per_tick: Option<f64>) -> WireState {
         let clock = Clock::new(rate, sessions.all.first().map(|session| &**session), units_per_tick);
         WireState {
             sessions,
@@ -403,8 +403,13 @@ impl WireState {
         if verdict != Verdict::Restarted {
             return false;
         }
-        self.sessions_begun += 1;
         self.copies.begin_session(records.base + u64::from(stored.offset));
+        if self.sessions_begun >= SESSIONS_LIMIT {
+            // The session goes on, but nothing is paired across.
+            LossNote { kind, offset: records.base + u64::from(stored.offset), bytes: 0, at_least_lost: 0 }.add_to(&mut self.gap);
+            return false;
+        }
+        self.sessions_begun += 1;
         true
     }
 

@@ -1,0 +1,169 @@
+//! Clocks of few bits, clocks that begin again, and targets that are reset again and again, compared with the times that were encoded.
+
+use traceconv::format::OptionValue;
+use traceconv::format::qs::encode::Encoder;
+use traceconv::format::qs::layout::{Config, Sizes};
+use traceconv::format::qs::record::Kind;
+
+use crate::captures::encoder;
+use crate::common::run::{Conversion, Cut, Subject};
+
+const OBJECT: u64 = 0x2000_0100;
+const STATE: u64 = 0x0800_0200;
+
+/// A target whose clock tick takes `units` of the time stamps, and its recording.
+struct Target {
+    encoder: Encoder,
+    bytes: Vec<u8>,
+    /// The times of all records with a time stamp.
+    times: Vec<u64>,
+    units: u64,
+    tick: u64,
+    records_ticks: bool,
+    /// The clock begins again with each tick.
+    begins_again: bool,
+    random: u64,
+}
+
+impl Target {
+    fn new(time_bytes: u8, units: u64) -> Target {
+        let config = Config::new(Sizes { time: time_bytes, ..Sizes::default() }, 740);
+        let encoder = encoder(config);
+        let mut target = Target {
+            encoder,
+            bytes: Vec::new(),
+            times: Vec::new(),
+            units,
+            tick: 0,
+            records_ticks: true,
+            begins_again: false,
+            random: 1,
+        };
+        target.encoder.numbers(Kind::Run, &[], &mut target.bytes);
+        target
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((u128::from(self.random) * u128::from(end)) >> 64) as u64
+    }
+
+    fn send(&mut self, kind: Kind, after: u64, rest: &[u64]) {
+        let time = self.tick * self.units + after;
+        self.times.push(time);
+        let stamp = if self.begins_again { time % self.units } else { time };
+        let numbers: Vec<u64> = std::iter::once(stamp).chain(rest.iter().copied()).collect();
+        self.encoder.numbers(kind, &numbers, &mut self.bytes);
+    }
+
+    /// Ticks, in which nothing but the tick is recorded.
+    fn wait(&mut self, ticks: u64) {
+        for _ in 0..ticks {
+            self.tick += 1;
+            if self.records_ticks {
+                self.encoder.numbers(Kind::Tick, &[self.tick, 0], &mut self.bytes);
+            }
+        }
+    }
+
+    /// A step right after a tick, or anywhere in it.
+    fn step(&mut self) {
+        let late = if self.below(3) == 0 { self.below(self.units * 3 / 4) } else { self.below(self.units / 100) };
+        self.send(Kind::Dispatch, late, &[4, OBJECT, STATE]);
+        self.send(Kind::InternTran, late + self.units / 50, &[4, OBJECT, STATE]);
+    }
+
+    /// Steps a few ticks apart; now and then nothing happens for long.
+    fn run(mut self, steps: u64) -> Target {
+        for _ in 0..steps {
+            let ticks = if self.below(40) == 0 { 20 + self.below(200) } else { 1 + self.below(5) };
+            self.wait(ticks);
+            self.step();
+        }
+        self
+    }
+
+    fn convert(&self) -> Conversion {
+        subject(self.encoder.layout.config.sizes).convert(&self.bytes, Cut::WHOLE)
+    }
+
+    /// The times of its records in the trace, in units after the first one.
+    fn seen(&self, cut: Cut) -> Vec<u64> {
+        let mut seen = Vec::new();
+        subject(self.encoder.layout.config.sizes).each_record(&self.bytes, cut, |view| {
+            if view.ticks.is_some() {
+                seen.extend(view.nanos);
+            }
+        });
+        // A microsecond is taken for a unit.
+        seen.iter().map(|nanos| (nanos - seen[0]) / 1000).collect()
+    }
+
+    fn expected(&self) -> Vec<u64> {
+        self.times.iter().map(|time| time - self.times[0]).collect()
+    }
+}
+
+/// QS with these sizes.
+fn subject(sizes: Sizes) -> Subject {
+    let text: String = Sizes::LETTERS.iter().zip(sizes.all()).map(|(letter, size)| format!("{letter}{size}")).collect();
+    let mut subject = Subject::new("qs");
+    subject.options.own = vec![("qs-sizes", OptionValue::Text(text))];
+    subject
+}
+
+fn hints(conversion: &Conversion) -> String {
+    conversion.summary.facts.hints.join(" ")
+}
+
+#[test]
+fn clock_ticks_count_how_often_a_short_counter_wraps() {
+    for (time_bytes, units) in [(1, 60), (2, 1_000), (2, 10_000), (2, 30_000), (4, 80_000)] {
+        let target = Target::new(time_bytes, units).run(400);
+        for cut in [Cut::WHOLE, Cut::SMALL] {
+            assert_eq!(target.seen(cut), target.expected(), "ticks of {units} units, {time_bytes} bytes");
+        }
+        let conversion = target.convert();
+        assert!(!hints(&conversion).contains("begin again"), "{}", hints(&conversion));
+    }
+}
+
+#[test]
+fn silence_that_a_short_counter_does_not_show_is_stated() {
+    let without_ticks = |time_bytes| Target { records_ticks: false, ..Target::new(time_bytes, 10_000) }.run(200).convert();
+    let conversion = without_ticks(2);
+    assert!(hints(&conversion).contains("begin again after 65536 units:"), "{}", hints(&conversion));
+    assert!(hints(&conversion).contains("enable QF_TICK"));
+    assert!(!hints(&without_ticks(4)).contains("begin again"));
+    // A tick that takes more than half of the range does not tell the wraps.
+    let conversion = Target::new(2, 40_000).run(200).convert();
+    let warnings: Vec<String> = conversion.summary.facts.findings.iter().filter_map(|finding| finding.warning()).collect();
+    assert!(warnings.iter().any(|warning| warning.contains("a clock tick takes 40000 of the 65536 values")), "{warnings:?}");
+    assert!(!hints(&conversion).contains("enable QF_TICK"));
+}
+
+#[test]
+fn a_clock_that_begins_again_with_each_tick_is_named() {
+    for records_ticks in [false, true] {
+        let target = Target { records_ticks, begins_again: true, ..Target::new(4, 80_000) }.run(200);
+        let seen = target.seen(Cut::WHOLE);
+        assert!(seen.is_sorted() && seen.iter().all(|&time| time < 80_000), "the events are in order, and no wrap is added");
+        let hints = hints(&target.convert());
+        assert!(hints.contains("The target's clock begins again about every 6") && hints.contains("QS_onGetTime"), "{hints}");
+    }
+}
+
+#[test]
+fn sessions_without_target_information_are_limited() {
+    let config = Config::new(Sizes::default(), 740);
+    let mut bytes = Vec::new();
+    for _ in 0..9000 {
+        let mut encoder = encoder(config);
+        encoder.numbers(Kind::Run, &[], &mut bytes);
+        for number in 0..10 {
+            encoder.numbers(Kind::Dispatch, &[1000 + number * 50, 4, OBJECT, STATE], &mut bytes);
+        }
+    }
+    let conversion = subject(config.sizes).convert(&bytes, Cut::WHOLE);
+    assert_eq!(conversion.summary.facts.sessions, 4096);
+}
