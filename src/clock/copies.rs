@@ -14,6 +14,10 @@ const SEARCHED_BYTES: usize = 32;
 const SOON: u64 = 64;
 /// The rest of a copy in which a packet is, at least.
 const WITHIN_BYTES: u64 = 192;
+/// How long a doubled piece is whose copy is too short to be searched for, in bytes: shorter ones occur by chance.
+const DOUBLED_BYTES: std::ops::RangeInclusive<usize> = 16..=1 << 13;
+/// How many bytes are compared for that, besides some for each byte of the input.
+const COMPARED: u64 = 1 << 22;
 /// Each search reads some bytes before it: there are no more than this number of them, and one for each piece of this size of the input
 /// before it, in bytes.
 const SEARCHES: u64 = 1 << 11;
@@ -55,6 +59,8 @@ fn copied_bytes(pieces: Pieces<'_>, since: u64, start: u64) -> Option<(u64, u64)
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Copies {
     searches: u64,
+    /// How many bytes were compared with those of a doubled piece.
+    compared: u64,
     /// Where the session begins, in bytes.
     since: u64,
 }
@@ -72,6 +78,38 @@ impl Copies {
         [0, SOON].into_iter().any(|after| self.copied(bytes, start.saturating_add(after)) > 0)
     }
 
+    /// Whether bytes from `start` to `end` lie in a piece of which a copy follows at once, or in that copy. Of such bytes nothing is missing: where
+    /// both meet, what the piece's end begins is whole at the copy's end, and what the copy's begin ends is whole at the piece's begin.
+    #[cold]
+    pub fn is_doubled(&mut self, bytes: &[u8], start: u64, end: u64) -> bool {
+        let (Ok(start), Ok(end)) = (usize::try_from(start), usize::try_from(end)) else { return false };
+        if end > bytes.len() || !self.may_search(start as u64) {
+            return false;
+        }
+        let since = usize::try_from(self.since).unwrap_or(usize::MAX);
+        let most = COMPARED + 4 * start as u64;
+        // The length of the piece is that by which its copy is further.
+        DOUBLED_BYTES.skip_while(|len| 2 * len < end - start).any(|len| {
+            [end, start + len].into_iter().any(|at| {
+                let (Some(before), Some((head, tail))) = (at.checked_sub(len), bytes.split_at_checked(at)) else { return false };
+                let (Some(head_before), Some(tail_before)) = (bytes.get(since..before), bytes.get(before..)) else {
+                    return false;
+                };
+                // Most lengths end here.
+                if head.last() != head_before.last() && tail.first() != tail_before.first() || self.compared > most {
+                    return false;
+                }
+                let same = |(one, other): &(&u8, &u8)| one == other;
+                let after = tail.iter().zip(tail_before).take(2 * len).take_while(same).count();
+                let reach = head.iter().rev().zip(head_before.iter().rev()).take(2 * len).take_while(same).count();
+                self.compared += (after + reach) as u64;
+                // Where the copy may begin, so that all lies within both.
+                let first = (at - reach).max(end.saturating_sub(len));
+                first <= (at + after).saturating_sub(len).min(start + len)
+            })
+        })
+    }
+
     /// Whether a packet that begins or ends at `start` is in a copy of bytes shortly before. The bytes of a regular program are not taken for a
     /// copy so soon, and go on after all that are before the packet: within a copy fewer follow.
     #[cold]
@@ -82,13 +120,13 @@ impl Copies {
     /// Where the copy ends to which a record from `start` to `end` belongs, if it does. Its first record may be made of the pieces of two.
     #[cold]
     pub fn end(&mut self, pieces: Pieces<'_>, start: u64, end: u64) -> Option<u64> {
-        let found = [start, end].into_iter().map(|place| (place, self.copied_in(pieces, place))).find(|found| found.1 > 0);
-        found.map(|(place, copied)| place + copied)
+        let found = [start, end].into_iter().find_map(|place| Some((place, self.search(pieces, place)?)));
+        found.map(|(place, (copied, _))| place + copied)
     }
 
     /// How many bytes from `start` on are a copy of bytes shortly before; 0 if too few are.
     pub fn copied(&mut self, bytes: &[u8], start: u64) -> u64 {
-        self.copied_in([bytes, &[]], start)
+        self.search([bytes, &[]], start).map_or(0, |copy| copy.0)
     }
 
     /// The same, if the original reaches up to the copy. After a reset a program sends the same names, but other records lie between.
@@ -104,16 +142,17 @@ impl Copies {
         self.search([bytes, &[]], start).filter(is_twice).map_or(0, |copy| copy.0)
     }
 
-    fn copied_in(&mut self, pieces: Pieces<'_>, start: u64) -> u64 {
-        self.search(pieces, start).map_or(0, |copy| copy.0)
-    }
-
     fn search(&mut self, pieces: Pieces<'_>, start: u64) -> Option<(u64, u64)> {
-        if self.searches >= SEARCHES + start / PIECE {
+        if !self.may_search(start) {
             return None;
         }
-        self.searches += 1;
         copied_bytes(pieces, self.since, start)
+    }
+
+    fn may_search(&mut self, start: u64) -> bool {
+        let may = self.searches < SEARCHES + start / PIECE;
+        self.searches += u64::from(may);
+        may
     }
 }
 
@@ -137,6 +176,26 @@ mod tests {
         assert!(Copies::default().begins_at(&bytes, 900) && Copies::default().begins_at(&bytes, 880));
         assert!(!Copies::default().begins_at(&bytes, 700));
         assert!(Copies::default().is_within(&bytes, 1000) && !Copies::default().is_within(&bytes, 1200));
+    }
+
+    #[test]
+    fn bytes_in_a_short_piece_and_its_copy_are_there() {
+        let whole: Vec<u8> = (0..2000u32).map(|number| (number.wrapping_mul(number) >> 3) as u8).collect();
+        for len in [16, 20, 47, 100, 400] {
+            let mut bytes = whole.clone();
+            bytes.splice(900..900, whole[900 - len..900].iter().copied());
+            let is_doubled = |start, end| Copies::default().is_doubled(&bytes, start, end);
+            let len = len as u64;
+            // Where both meet, and what is in the piece and the copy alone.
+            for (start, end) in [(900, 900), (890, 910), (901 - len, 899 + len), (890, 890), (905, 912)] {
+                assert!(is_doubled(start, end), "{start} to {end} of {len}");
+            }
+            // A message within which both lie is not there.
+            for (start, end) in [(895 - len, 905), (895, 905 + len), (850 - len, 850 - len), (950 + len, 960 + len)] {
+                assert!(!is_doubled(start, end), "{start} to {end} of {len}");
+            }
+        }
+        assert!(!Copies::default().is_doubled(&whole, 880, 910) && !Copies::default().is_doubled(&whole, 1990, 3000));
     }
 
     #[test]

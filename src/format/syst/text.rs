@@ -127,6 +127,7 @@ impl Sequence for TextSequence {
     type Part = TextPart;
 
     const SKIPS_MALFORMED: bool = true;
+    const IS_TEXT: bool = true;
 
     fn next(&mut self, _input: &[u8], part: &mut TextPart, mut each: impl FnMut(&Records, Range<usize>)) -> Progress {
         each(&part.records, 0..part.records.stored.len());

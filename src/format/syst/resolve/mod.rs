@@ -45,6 +45,9 @@ pub(super) trait Sequence: Send + 'static {
     /// Whether the bytes of a malformed frame count as skipped.
     const SKIPS_MALFORMED: bool;
 
+    /// Whether the input is text. Lines begin alike: what follows such a begin is no copy.
+    const IS_TEXT: bool = false;
+
     /// Passes the records of the next part of `input` to `each`, in file order: a table, and which of its records.
     fn next(&mut self, input: &[u8], part: &mut Self::Part, each: impl FnMut(&Records, Range<usize>)) -> Progress;
 
@@ -95,6 +98,7 @@ impl<S: Sequence> Resolver<S> {
         }
         let records = RecordResolver {
             skips_malformed: S::SKIPS_MALFORMED,
+            is_text: S::IS_TEXT,
             collateral: settings.collateral.clone(),
             program: describe_program(settings),
             inputs: states,
@@ -168,6 +172,8 @@ impl<S: Sequence> Resolve for Resolver<S> {
 struct RecordResolver {
     /// See [`Sequence::SKIPS_MALFORMED`].
     skips_malformed: bool,
+    /// See [`Sequence::IS_TEXT`].
+    is_text: bool,
     collateral: Arc<Collateral>,
     /// Details about the program, and hints about what it lacks.
     program: (Vec<Detail>, Vec<String>),
@@ -210,7 +216,14 @@ impl InputState {
     #[cold]
     fn lost_in_packets(&mut self, bytes: &[u8], (offset, len): (u64, u64), place: Option<(u16, u16)>, begins: bool) -> u64 {
         let counts = self.damage.add(place, begins) && (begins || !(1..SHORTEST_BYTES).contains(&len));
-        u64::from(counts && ![offset, offset + len].into_iter().any(|at| self.copies.begins_at(bytes, at)))
+        u64::from(counts && !self.is_copied(bytes, offset, len))
+    }
+
+    /// Whether bytes that make no message are where a piece of the file and its copy meet: then nothing is missing.
+    #[cold]
+    fn is_copied(&mut self, bytes: &[u8], offset: u64, len: u64) -> bool {
+        let mut is_at = |at| self.copies.begins_at(bytes, at);
+        is_at(offset) || is_at(offset + len) || self.copies.is_doubled(bytes, offset, offset + len)
     }
 }
 
@@ -234,7 +247,8 @@ impl RecordResolver {
                 let rest = usize::try_from(next).ok().and_then(|next| bytes.get(next..)).unwrap_or(&[]);
                 let next = next + rest.iter().take(2).take_while(|byte| b"\r\n".contains(byte)).count() as u64;
                 let lost = if self.skips_malformed {
-                    u64::from(!input.copies.begins_at(bytes, next))
+                    let is_doubled = !self.is_text && input.copies.is_doubled(bytes, offset, next);
+                    u64::from(!is_doubled && !input.copies.begins_at(bytes, next))
                 } else {
                     input.lost_in_packets(bytes, (offset, stored.len.into()), place, true)
                 };
@@ -245,7 +259,10 @@ impl RecordResolver {
             RecordKind::Notice(notice) => {
                 if let Some((kind, skips, lost)) = losses::of_notice(notice) {
                     let is_of_packets = matches!(notice, Notice::Unsynced | Notice::Unfinished | Notice::Beginless);
-                    let lost = if is_of_packets {
+                    let lost = if notice == Notice::Undelimited {
+                        // It has a begin that is right.
+                        u64::from(!input.copies.is_doubled(bytes, offset, offset + stored.extra))
+                    } else if is_of_packets {
                         let len = if notice == Notice::Unsynced { stored.extra } else { 0 };
                         input.lost_in_packets(bytes, (offset, len), place, notice == Notice::Unfinished)
                     } else {
