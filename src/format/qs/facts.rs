@@ -18,11 +18,13 @@ pub(super) fn clock_of(
         report.details.push(Detail {
             name: "clock units per tick",
             value: measured.units_per_tick.to_string(),
-            source: format!(
-                "measured from {} {}",
-                measured.samples,
-                if measured.of == clockrate::Source::Ticks { "clock ticks" } else { "time events" }
-            ),
+            source: match measured.of {
+                clockrate::Source::TimeEvents => format!("measured from {} time events", measured.samples),
+                // A longer one would be measured as the rest of it.
+                clockrate::Source::Ticks => {
+                    format!("measured from {} clock ticks, taken for shorter than the range of the time stamps", measured.samples)
+                }
+            },
         });
     }
     let mut finding = |certainty, because| report.findings.push(Finding::new(Matter::Clock, certainty, because).never_recorded());
