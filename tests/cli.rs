@@ -766,7 +766,7 @@ fn options_that_match_nothing_are_told() {
     // Options that the recording contradicts make its times doubtful.
     for (option, said) in [
         ("--timer-max 5", "--timer-max is 5, but the timer's values go up to 992"),
-        ("--tick-mod 4", "--tick-mod is 4, but the tick count is larger 76 times"),
+        ("--tick-mod 4", "--tick-mod is 4, but the tick count has larger values, at least 76 times"),
         ("--timer-dir down", "only 16 of 997 neighbours of the same tick agree with --timer-dir"),
         ("--timer-hz 5k", "--timer-hz gives 5.0 counts to a tick"),
     ] {
