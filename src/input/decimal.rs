@@ -49,7 +49,7 @@ impl DecimalDecoder {
     }
 }
 
-/// The length of what Node.js writes before bytes in JSON: `{"type":"Buffer","data":`.
+/// The length of the text that Node.js writes before bytes in JSON: `{"type":"Buffer","data":`.
 fn prefix_len(bytes: &[u8]) -> usize {
     let mut rest = bytes;
     for token in ["{", "\"type\"", ":", "\"Buffer\"", ",", "\"data\"", ":"] {
@@ -68,7 +68,7 @@ pub(super) fn looks_like_decimal(bytes: &[u8]) -> bool {
     numbers.all(|&byte| list.push(byte, &mut decoded)) && list.is_certain && list.count >= SYMBOLS_MIN
 }
 
-/// Decodes a list of decimal numbers. What is not a byte is left out and counted.
+/// Decodes a list of decimal numbers. Others than bytes are left out and counted.
 pub(super) fn decode(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, InputError> {
     let mut list = DecimalDecoder::default();
     let mut strays = Strays::new(losses::TEXT_ENCODING_DAMAGED);
@@ -81,7 +81,7 @@ pub(super) fn decode(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Dam
         for (index, &byte) in numbers.iter().enumerate() {
             if !list.push(byte, &mut decoded) {
                 strays.add(1, spool.len() + decoded.len() as u64, || {
-                    format!("what ends at byte {} of the file is not a decimal number from -128 to 255", start + skipped + index)
+                    format!("the number that ends at byte {} of the file is not from -128 to 255", start + skipped + index)
                 });
             }
         }
@@ -136,12 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_byte_is_reported() {
+    fn numbers_that_are_no_bytes_are_reported() {
         let text = format!("[{} 256, 1000, {}]", "153, ".repeat(20_000), "7, ".repeat(4));
         let input = open(&text);
         assert_eq!(input.bytes().len(), 20_005);
         let [damage] = input.damages() else { panic!("{:?}", input.damages()) };
         assert_eq!((damage.kind.code, damage.offset, damage.count), ("text_encoding_damaged", 20_000, 2));
-        assert_eq!(damage.detail, "what ends at byte 100005 of the file is not a decimal number from -128 to 255, and 1 more");
+        assert_eq!(damage.detail, "the number that ends at byte 100005 of the file is not from -128 to 255, and 1 more");
     }
 }

@@ -45,7 +45,7 @@ pub(super) trait Sequence: Send + 'static {
     /// Whether the bytes of a malformed frame count as skipped.
     const SKIPS_MALFORMED: bool;
 
-    /// Whether the input is text. Lines begin alike: what follows such a begin is no copy.
+    /// Whether the input is text. Lines begin alike, and are no copies.
     const IS_TEXT: bool = false;
 
     /// Passes the records of the next part of `input` to `each`, in file order: a table, and which of its records.
