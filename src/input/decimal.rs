@@ -81,7 +81,7 @@ pub(super) fn decode(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Dam
         for (index, &byte) in numbers.iter().enumerate() {
             if !list.push(byte, &mut decoded) {
                 strays.add(1, spool.len() + decoded.len() as u64, || {
-                    format!("the number that ends at byte {} of the file is not from -128 to 255", start + skipped + index)
+                    format!("up to byte {} of the file there is no number from -128 to 255", start + skipped + index)
                 });
             }
         }
@@ -142,6 +142,6 @@ mod tests {
         assert_eq!(input.bytes().len(), 20_005);
         let [damage] = input.damages() else { panic!("{:?}", input.damages()) };
         assert_eq!((damage.kind.code, damage.offset, damage.count), ("text_encoding_damaged", 20_000, 2));
-        assert_eq!(damage.detail, "the number that ends at byte 100005 of the file is not from -128 to 255, and 1 more");
+        assert_eq!(damage.detail, "up to byte 100005 of the file there is no number from -128 to 255, and 1 more");
     }
 }
