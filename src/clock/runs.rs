@@ -384,9 +384,18 @@ impl Setting<'_> {
                 (anchor.ticks.saturating_sub(anchor.begin).saturating_sub(far), anchor.last.raw.saturating_sub(far));
             // Only of a counter that did not wrap it can be seen that it is again where it began.
             let begin = self.domain.modulus.map_or(anchor.begin, |modulus| anchor.begin % modulus);
-            // A run that goes on far beyond the time that was reached was rather moved.
-            let goes_beyond = to.span / 2 > from.raw - first;
-            if lived > 0 && first <= begin.saturating_add(lived / 16) && anchor.session_count >= 4 && !goes_beyond {
+            let back = from.raw - first;
+            // It follows what was before the last break, or before what is weighed now: what is between them does not belong there.
+            let follows = |before| self.forward(before, first) < self.near;
+            let goes_on = follows(anchor.last.raw) || before.is_some_and(follows);
+            // A usual step more is as near to the beginning.
+            let is_step = back >= self.near && !goes_on;
+            let tolerance = if is_step { self.near.max(lived / 16) } else { lived / 16 };
+            // A run that goes on far beyond the time that was reached was rather moved, if it does not begin where the session began.
+            let goes_beyond = to.span / 2 > back;
+            let is_at_begin = !goes_on && first.abs_diff(begin) <= tolerance;
+            let is_near_begin = first <= begin.saturating_add(tolerance) && (is_at_begin || !goes_beyond);
+            if lived > 0 && is_near_begin && anchor.session_count >= 4 {
                 let wraps = self.domain.modulus.is_some();
                 near += if wraps { NEAR_BEGIN_AGAIN } else { NEAR_BEGIN };
             }

@@ -228,6 +228,24 @@ fn a_restart_without_any_sign_needs_all_that_can_be_seen() {
 }
 
 #[test]
+fn short_sessions_that_begin_at_nearly_the_same_time_are_told_apart() {
+    let domain = Domain { disorder_bits: 16, restart_bits: Some(56), ..Domain::plain() };
+    for seed in 1..100 {
+        let mut random = Random(seed * 17 + 3);
+        let (mut made, mut session) = (Vec::new(), 0);
+        for _ in 0..3 {
+            let mut truth = 5_000 + random.below(5_000);
+            for number in 0..60 + random.below(90) as u32 {
+                made.push(Made { raw: truth, session, truth, restart_bits: 0, is_damaged: false, number });
+                truth += random.below(2_000);
+            }
+            session += 1;
+        }
+        check(&format!("seed {seed}"), domain, &made);
+    }
+}
+
+#[test]
 fn the_coarse_clock_counts_wraps() {
     // 16 bits of microseconds, ticks of 10 ms, and seconds without a stamp.
     let domain = Domain { modulus: Some(1 << 16), restart_bits: None, is_protected: true, ..Domain::plain() };
