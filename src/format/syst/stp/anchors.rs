@@ -133,10 +133,12 @@ fn bound_times(anchors: &[Anchor], is_tail_damaged: bool, bounds: &mut [Bound]) 
     bounds[from..].iter_mut().for_each(|bound| (bound.low, bound.high) = (low, high));
 }
 
-/// What is least unlikely: that anchors are wrong, that nothing was sent for long, or that the target restarted.
+/// What is least unlikely: that anchors are wrong, that nothing was sent for long, or that the target restarted. Damage hardly leads to where
+/// the session began.
 const WRONG: u32 = 2;
 const SILENCE: u32 = 3;
 const RESTART: u32 = 3;
+const RESTART_NEAR_BEGIN: u32 = 1;
 
 /// No more anchors than this one after the other are wrong.
 const WRONG_MAX: usize = 64;
@@ -154,27 +156,29 @@ fn silence(times: &[u64]) -> u64 {
 /// The anchors that fit together, by their numbers, and whether a session begins there.
 fn believed(times: &[u64]) -> Vec<(usize, bool)> {
     let silence = silence(times);
-    // The least cost of all up to each anchor if that is believed, and the believed one before.
-    let mut best: Vec<(u32, Option<usize>)> = Vec::with_capacity(times.len());
+    // The least cost of all up to each anchor if that is believed, the believed one before, and where its session began.
+    let mut best: Vec<(u32, Option<usize>, u64)> = Vec::with_capacity(times.len());
     for (number, &time) in times.iter().enumerate() {
         let cost = |before: usize| {
-            let way = match time.checked_sub(times[before]) {
-                Some(step) if step <= silence => 0,
-                Some(_) => SILENCE,
-                None => RESTART,
+            let (cost, _, begin) = best[before];
+            let (way, begin) = match time.checked_sub(times[before]) {
+                Some(step) if step <= silence => (0, begin),
+                Some(_) => (SILENCE, begin),
+                None if time <= begin.saturating_add(silence / SILENCE_STEPS) => (RESTART_NEAR_BEGIN, time),
+                None => (RESTART, time),
             };
-            best[before].0 + way + WRONG * (number - before - 1) as u32
+            (cost + way + WRONG * (number - before - 1) as u32, begin)
         };
-        let first = (WRONG * number as u32, None);
+        let first = (WRONG * number as u32, None, time);
         let mut least = first;
         // From the nearest one on, as those further away cost more. Of equal ones, the furthest counts.
         for before in (number.saturating_sub(WRONG_MAX + 1)..number).rev() {
             if WRONG * (number - before - 1) as u32 > least.0 {
                 break;
             }
-            let cost = cost(before);
+            let (cost, begin) = cost(before);
             if cost <= least.0 {
-                least = (cost, Some(before));
+                least = (cost, Some(before), begin);
             }
         }
         best.push(least);
