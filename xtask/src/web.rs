@@ -50,6 +50,8 @@ pub fn build() -> anyhow::Result<()> {
         "--target=wasm32-unknown-unknown",
         "--target-dir=build",
         "--manifest-path=web/wasm/Cargo.toml",
+        // Only small functions are inlined: 6 % smaller when compressed, and 4 % slower.
+        "--config=target.wasm32-unknown-unknown.rustflags=['-Cllvm-args=-inline-threshold=60']",
     ]))
     .context("the converter was not built; `rustup target add wasm32-unknown-unknown` adds the target, and zstd needs clang")?;
     if page.exists() {
