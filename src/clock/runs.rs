@@ -361,18 +361,30 @@ impl Setting<'_> {
             ways[1] = (cost.min(wrong), Some(Way::Back(back)));
         }
         if let Some(bits) = self.domain.restart_bits {
-            ways[2] = (self.restart(bits, from, to, anchor), Some(Way::Restart));
+            let (price, evidence) = (self.restart(bits, from, to, anchor), u32::from(to.first.restart_bits));
+            ways[2] = (price.saturating_sub(evidence).max(LEAST_RESTART), Some(Way::Restart));
+            // Evidence beyond the price speaks against all else.
+            if let Some(surplus) = evidence.checked_sub(price) {
+                ways[..2].iter_mut().for_each(|way| way.0 = way.0.saturating_add(surplus + LEAST_RESTART));
+            }
         }
         ways
     }
 
+    /// The price of a restart, in bits, which evidence for it lowers.
     fn restart(&self, bits: u32, from: &Stamp, to: &Run, anchor: Option<&Anchor>) -> u32 {
-        let mut cost = bits.saturating_sub(u32::from(to.first.restart_bits));
+        let mut cost = bits;
         if to.returns {
             cost = cost.saturating_add(GOES_ON);
         }
         let first = to.first.raw;
+        // A counter that has wrapped says nothing by that.
+        let wrapped =
+            |anchor: &Anchor| self.domain.modulus.is_some_and(|modulus| anchor.ticks.saturating_sub(anchor.begin) >= modulus);
         if first >= from.raw {
+            if to.first.restart_bits > 0 && anchor.is_some_and(wrapped) {
+                return cost;
+            }
             return cost.saturating_add(if to.first.restart_bits == 0 { NOT_BACK } else { NOT_BACK / 2 });
         }
         let mut near = 0;
@@ -385,7 +397,7 @@ impl Setting<'_> {
             // Only of a counter that did not wrap it can be seen that it is again where it began.
             let begin = self.domain.modulus.map_or(anchor.begin, |modulus| anchor.begin % modulus);
             let back = from.raw - first;
-            // It follows what was before the last break, or before what is weighed now: what is between them does not belong there.
+            // It follows the stamp before the last break, or the one before the present runs: those between do not belong there.
             let follows = |before| self.forward(before, first) < self.near;
             let goes_on = follows(anchor.last.raw) || before.is_some_and(follows);
             // A usual step more is as near to the beginning.
@@ -405,7 +417,7 @@ impl Setting<'_> {
             }
         }
         // A damaged stamp may lie there, several in a row hardly do.
-        cost.saturating_sub(near.min(NEAR_EACH.saturating_mul(to.count))).max(LEAST_RESTART)
+        cost.saturating_sub(near.min(NEAR_EACH.saturating_mul(to.count)))
     }
 
     /// How far the counter came according to the coarse clock, and whether both agree. `None` if it says nothing.

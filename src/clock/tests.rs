@@ -212,6 +212,17 @@ fn restarts_are_seen_if_anything_speaks_for_them() {
 }
 
 #[test]
+fn evidence_beyond_the_price_of_a_restart_speaks_against_all_else() {
+    for (bits, session) in [(100, 0), (140, 1)] {
+        let mut made = recording(&mut Random(5), Some(1 << 32), 600, 1000);
+        // The counter goes on there.
+        made[300].restart_bits = bits;
+        made[300..].iter_mut().for_each(|made| made.session = session);
+        check(&format!("{bits} bits"), domain(Some(1 << 32)), &made);
+    }
+}
+
+#[test]
 fn a_restart_without_any_sign_needs_all_that_can_be_seen() {
     let mut random = Random(4242);
     for before in [300, 3000] {

@@ -1,7 +1,7 @@
 //! Clocks of few bits, clocks that begin again, and targets that are reset again and again, compared with the times that were encoded.
 
 use traceconv::format::OptionValue;
-use traceconv::format::qs::encode::Encoder;
+use traceconv::format::qs::encode::{Encoder, Value};
 use traceconv::format::qs::layout::{Config, Sizes};
 use traceconv::format::qs::record::Kind;
 
@@ -166,4 +166,67 @@ fn sessions_without_target_information_are_limited() {
     }
     let conversion = subject(config.sizes).convert(&bytes, Cut::WHOLE);
     assert_eq!(conversion.summary.facts.sessions, 4096);
+}
+
+/// The frames of a recording.
+fn frames(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|&byte| byte == 0x7E).collect()
+}
+
+#[test]
+fn empty_begins_a_session_though_its_target_information_is_lost_and_the_clock_goes_on() {
+    for time_bytes in [2, 4] {
+        let mut target = Target::new(time_bytes, 10_000).run(50);
+        target.encoder.seq = 0;
+        target.encoder.numbers(Kind::Empty, &[], &mut target.bytes);
+        let conversion = target.run(50).convert();
+        assert_eq!(conversion.summary.facts.sessions, 2, "{time_bytes} bytes: {:?}", conversion.summary.ledger);
+        assert!(conversion.summary.ledger.entries().iter().all(|entry| entry.at_least_lost == 0));
+    }
+}
+
+#[test]
+fn empty_after_the_rest_of_a_frame_begins_a_session() {
+    let boot = |random| {
+        let mut target = Target { random, ..Target::new(4, 10_000) };
+        (target.encoder.seq, target.bytes) = (0, Vec::new());
+        target.encoder.numbers(Kind::Empty, &[], &mut target.bytes);
+        for object in 0..20 {
+            let values = [Value::Uint(OBJECT + object), Value::Bytes(b"Blinky")];
+            target.encoder.record(Kind::ObjDict, &values, &mut target.bytes);
+        }
+        target.run(20).bytes
+    };
+    let first = boot(1);
+    let bytes = [&first[..first.len() - 5], &boot(2)].concat();
+    let conversion = subject(Sizes::default()).convert(&bytes, Cut::WHOLE);
+    assert_eq!(conversion.summary.facts.sessions, 2, "{:?}", conversion.summary.ledger);
+}
+
+#[test]
+fn an_empty_that_damage_makes_up_begins_no_session() {
+    let target = Target::new(4, 10_000).run(100);
+    let mut frames = frames(&target.bytes);
+    frames.insert(200, &[0x67, 0x00, 0x98, 0x7E]);
+    let conversion = subject(Sizes::default()).convert(&frames.concat(), Cut::WHOLE);
+    let lost: u64 = conversion.summary.ledger.entries().iter().map(|entry| entry.at_least_lost).sum();
+    assert_eq!((conversion.summary.facts.sessions, lost), (1, 0), "{:?}", conversion.summary.ledger);
+}
+
+#[test]
+fn missing_frames_are_no_resets_of_a_short_counter() {
+    for random in 1..9 {
+        let mut target = Target { random, records_ticks: false, ..Target::new(2, 10_000) }.run(3000);
+        let (all, mut kept) = (target.bytes.clone(), Vec::new());
+        let mut frames = frames(&all).into_iter();
+        while let Some(frame) = frames.next() {
+            kept.extend_from_slice(frame);
+            if target.below(100) == 0 {
+                let gone = target.below(200) as usize;
+                frames.by_ref().take(gone).for_each(drop);
+            }
+        }
+        let conversion = subject(target.encoder.layout.config.sizes).convert(&kept, Cut::WHOLE);
+        assert_eq!(conversion.summary.facts.sessions, 1, "{random}: {:?}", conversion.summary.ledger);
+    }
 }

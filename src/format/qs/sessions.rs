@@ -104,7 +104,7 @@ impl Sessions {
     /// Makes the sessions of a recording.
     #[must_use]
     pub fn new(facts: &ScanFacts, options: &TargetOptions) -> Sessions {
-        let mut starts = Starts::of(facts, options.version);
+        let mut starts = Starts::of(facts);
         let known: Option<TargetInfo> = starts.0.iter().find_map(|start| start.info);
         let inferred = match known {
             Some(_) => None,
@@ -177,16 +177,16 @@ struct Start {
 struct Starts(Vec<Start>);
 
 impl Starts {
-    fn of(facts: &ScanFacts, version: Option<u16>) -> Starts {
+    fn of(facts: &ScanFacts) -> Starts {
         let mut starts = vec![Start { offset: 0, info: None }];
         // Bytes before the first valid frame belong to the first session.
         let begins_at = facts.first_frame.unwrap_or(0);
-        let empty_is_reset = version.is_some_and(|version| version < 550);
         for entry in &facts.metadata {
             if starts.len() >= SESSIONS_LIMIT as usize {
                 break;
             }
-            if entry.id == 0 && empty_is_reset && entry.offset > begins_at {
+            // The TARGET_INFO after it may be lost, and old targets send none.
+            if entry.id == 0 && entry.offset > begins_at {
                 starts.push(Start { offset: entry.offset, info: None });
             }
             if entry.id != 64 {
@@ -196,7 +196,7 @@ impl Starts {
             let offset = entry.empty_before.unwrap_or(entry.offset);
             let Some(last) = starts.last_mut() else { break };
             let is_same = last.info.is_some_and(|known| known.config() == info.config() && known.build == info.build);
-            if info.is_reset && entry.offset > begins_at {
+            if info.is_reset && entry.offset > begins_at && offset != last.offset {
                 starts.push(Start { offset, info: Some(info) });
             } else if last.info.is_none() {
                 // Late, but valid for the whole session.

@@ -290,7 +290,7 @@ impl InputResolver {
             }
             if !wire.is_next(stored.seq) {
                 let (offset, ledger) = (records.base + u64::from(stored.offset), &mut *resolver.out.ledger);
-                if wire.is_repeated(stored.seq, is_name(stored.kind), offset, later.bytes, ledger) {
+                if wire.is_repeated(stored.seq, stored.kind, offset, later.bytes, ledger) {
                     continue;
                 }
                 let following = wire.following(records, end - left, end, later);

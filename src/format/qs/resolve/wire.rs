@@ -14,15 +14,27 @@ use super::super::sessions::{Session, Sessions};
 use super::clock::{Clock, Verdict};
 
 /// The evidence for a reset whose target information was lost, in bits: a break of the sequence numbers, unless the count of clock ticks goes
-/// on; names, or the end of the start-up (QF_RUN), which targets send after a reset; a count of clock ticks that begins again.
+/// on; that they begin again there; names, or the end of the start-up (QF_RUN), which targets send after a reset; EMPTY, which they send only
+/// then; a count of clock ticks that begins again.
 const SEQUENCE_BITS: u8 = 56;
+const BEGIN_BITS: u8 = 64;
+/// The same of a break where time stamps have two bytes or less: while frames are missing, such a counter comes anywhere.
+const SHORT_SEQUENCE_BITS: u8 = 24;
 const START_UP_BITS: u8 = 24;
+const EMPTY_BITS: u8 = 64;
 const TICKS_BITS: u8 = 24;
+
+/// The first number after a reset is 1, that of EMPTY. It and the frame after it may be lost.
+const FIRST_NUMBERS: u8 = 3;
+/// Numbers that skip fewer come there without a reset, too.
+const FEW_SKIPPED: u8 = 16;
 
 /// The evidence for a reset since the last record with a time stamp.
 #[derive(Clone, Copy, Debug, Default)]
 struct ResetEvidence {
-    sequence_breaks: bool,
+    /// That of a break of the sequence numbers; 0 without one.
+    sequence_bits: u8,
+    is_empty: bool,
     starts_up: bool,
     ticks_go_back: bool,
     ticks_go_on: bool,
@@ -30,13 +42,14 @@ struct ResetEvidence {
 
 impl ResetEvidence {
     /// The sequence numbers break here.
-    fn note_break(&mut self) {
-        (self.sequence_breaks, self.ticks_go_on) = (true, false);
+    fn note_break(&mut self, bits: u8) {
+        (self.sequence_bits, self.ticks_go_on) = (bits, false);
     }
 
     #[inline]
-    fn note_kind(&mut self, kind: Kind) {
+    fn note_kind(&mut self, kind: Kind, seq: u8) {
         self.starts_up |= super::is_name(kind) || kind == Kind::Run;
+        self.is_empty |= is_first(kind, seq);
     }
 
     #[inline]
@@ -51,10 +64,21 @@ impl ResetEvidence {
 
     fn bits(self) -> u8 {
         let bits = |is_so: bool, bits: u8| if is_so { bits } else { 0 };
-        bits(self.sequence_breaks && !self.ticks_go_on, SEQUENCE_BITS)
+        bits(!self.ticks_go_on, self.sequence_bits)
             + bits(self.starts_up, START_UP_BITS)
+            + bits(self.is_empty, EMPTY_BITS)
             + bits(self.ticks_go_back, TICKS_BITS)
     }
+}
+
+/// Whether a frame is the first one after a reset. Damage may look like EMPTY, but hardly with this number, too.
+fn is_first(kind: Kind, seq: u8) -> bool {
+    kind == Kind::Empty && seq <= 1
+}
+
+/// Whether a sequence number that skips `jump` is one of the first after a reset.
+fn begins_again(seq: u8, jump: u8) -> bool {
+    seq <= FIRST_NUMBERS && jump >= FEW_SKIPPED
 }
 
 /// A run of damage that has not ended yet.
@@ -84,6 +108,8 @@ pub struct WireState {
     /// Whether ticks may be missing since that count.
     lacks_ticks: bool,
     evidence: ResetEvidence,
+    /// Whether frames were missing without a reset.
+    lacks_frames: bool,
     /// The sequence number that the next frame should have.
     expected: Option<u8>,
     /// What the sequence numbers skipped without a loss.
@@ -111,6 +137,7 @@ impl WireState {
             tick_count: None,
             lacks_ticks: true,
             evidence: ResetEvidence::default(),
+            lacks_frames: false,
             expected: None,
             excess: Excess::default(),
             frames: (0, 0),
@@ -179,18 +206,18 @@ impl WireState {
     }
 
     /// Whether a frame that is not the next one belongs to a copy of bytes before it. Such are left out, and nothing is missing there. A name
-    /// may also be sent again after a reset.
+    /// may also be sent again after a reset, of which EMPTY is the sign.
     #[cold]
-    pub fn is_repeated(&mut self, seq: u8, is_name: bool, offset: u64, bytes: &[u8], ledger: &mut Ledger) -> bool {
+    pub fn is_repeated(&mut self, seq: u8, kind: Kind, offset: u64, bytes: &[u8], ledger: &mut Ledger) -> bool {
         let Some(expected) = self.expected.filter(|&expected| expected != seq) else { return false };
         if offset < self.repeated_until {
             return true;
         }
         // Where numbers go forwards, something is missing instead.
-        if seq.wrapping_sub(expected) < 128 {
+        if seq.wrapping_sub(expected) < 128 || is_first(kind, seq) {
             return false;
         }
-        let copied = if is_name { self.copies.doubled(bytes, offset) } else { self.copies.copied(bytes, offset) };
+        let copied = if super::is_name(kind) { self.copies.doubled(bytes, offset) } else { self.copies.copied(bytes, offset) };
         if copied == 0 {
             return false;
         }
@@ -204,24 +231,24 @@ impl WireState {
     pub fn check_sequence(&mut self, seq: u8, kind: Option<Kind>, offset: u64, following: &Following, ledger: &mut Ledger) {
         let expected = self.expected.replace(seq.wrapping_add(1));
         // The sequence number of the first record of a session is not related to those before.
-        let is_restart = kind == Some(Kind::Empty);
-        let Some(expected) = expected.filter(|_| !is_restart) else {
+        let is_restart = kind.is_some_and(|kind| is_first(kind, seq));
+        let jump = expected.map_or(0, |expected| seq.wrapping_sub(expected));
+        if jump != 0 {
+            self.evidence.note_break(self.break_bits(seq, jump));
+            (self.lacks_ticks, self.lacks_frames) = (true, self.lacks_frames || !begins_again(seq, jump));
+            self.clock.note_gap();
+        }
+        if is_restart || expected.is_none() {
             self.excess = Excess::default();
             self.end_run(None, ledger);
             return;
-        };
+        }
         let place = self.frames.0 + following.number;
         let jumps = following.jumps.iter().copied();
-        let jump = seq.wrapping_sub(expected);
-        if jump != 0 {
-            self.evidence.note_break();
-            self.lacks_ticks = true;
-            self.clock.note_gap();
-        }
         let weighed = self.excess.weigh(jump, place, jumps, following.goes_back, false);
         self.excess.pass(weighed, place);
         let mut missing = u64::from(weighed.missing);
-        if following.may_be_reset {
+        if following.may_be_reset || begins_again(seq, jump) && kind.is_some_and(super::is_name) {
             // The numbers begin again.
             self.excess = Excess::default();
             missing = 0;
@@ -244,6 +271,17 @@ impl WireState {
         };
         ledger.enter(kind, offset, missing);
         LossNote { kind, offset, bytes: 0, at_least_lost: missing }.add_to(&mut self.gap);
+    }
+
+    /// The evidence for a reset of sequence numbers that skip `jump` and go on with `seq`, in bits.
+    fn break_bits(&self, seq: u8, jump: u8) -> u8 {
+        let is_short = self.present().layout.config.sizes.time <= 2;
+        match begins_again(seq, jump) {
+            // Where frames are missing now and then, the numbers come there, too.
+            true if !(is_short && self.lacks_frames) => BEGIN_BITS,
+            _ if is_short => SHORT_SEQUENCE_BITS,
+            _ => SEQUENCE_BITS,
+        }
     }
 
     /// The frames that follow one of the present session.
@@ -371,10 +409,10 @@ impl WireState {
         });
         let session = Arc::clone(self.present());
         let width = session.layout.config.sizes.time_event;
-        if evidence.sequence_breaks {
+        if evidence.sequence_bits > 0 {
             // The records after it may be evidence for a reset here, too.
             for (records, stored) in frames_ahead(self.session, records, number, end, later).take(LOOKAHEAD) {
-                evidence.note_kind(stored.kind);
+                evidence.note_kind(stored.kind, stored.seq);
                 if let Some(now) = tick_of(records, stored, &session) {
                     evidence.note_tick(self.tick_count, now, width);
                     break;
@@ -423,13 +461,14 @@ impl WireState {
         let mut lacks_from = self.lacks_ticks.then_some(0);
         let own = records.frames.get(number).map(|stored| (records, stored));
         for (records, stored) in own.into_iter().chain(frames_ahead(self.session, records, number, end, later)) {
-            if seq.replace(stored.seq).is_some_and(|seq| stored.seq != seq.wrapping_add(1)) {
-                evidence.note_break();
+            let jump = seq.replace(stored.seq).map_or(0, |seq: u8| stored.seq.wrapping_sub(seq).wrapping_sub(1));
+            if jump != 0 {
+                evidence.note_break(self.break_bits(stored.seq, jump));
                 let unknown = lacks_from.replace(stamps.len()).and_then(|from| stamps.get_mut(from..));
                 unknown.into_iter().flatten().for_each(|stamp| stamp.coarse_is_least = true);
             }
             if !stamps.is_empty() {
-                evidence.note_kind(stored.kind);
+                evidence.note_kind(stored.kind, stored.seq);
             }
             if let Some(now) = tick_of(records, stored, session) {
                 evidence.note_tick(count, now, width);
@@ -458,7 +497,7 @@ impl WireState {
     /// A record without a time stamp: the target's clock may have ticked, or the target starts up.
     #[inline]
     pub fn take_untimed(&mut self, records: &Records, stored: &Stored) {
-        self.evidence.note_kind(stored.kind);
+        self.evidence.note_kind(stored.kind, stored.seq);
         if stored.kind != Kind::Tick {
             return;
         }
@@ -548,7 +587,7 @@ mod tests {
             let mut evidence = ResetEvidence::default();
             let [before, after] = ticks;
             before.into_iter().for_each(|now| evidence.note_tick(Some(9), now, width));
-            evidence.note_break();
+            evidence.note_break(SEQUENCE_BITS);
             after.into_iter().for_each(|now| evidence.note_tick(Some(9), now, width));
             evidence.bits()
         };
