@@ -5,6 +5,7 @@
 //! - [`cores`]: which core events belong to;
 //! - [`damage`]: flipped bits, missing bytes and cut-outs;
 //! - [`properties`]: contracts that hold for any input;
+//! - [`restarts`]: boards that are reset again and again;
 //! - [`superset`]: every kind of record of the superset, its meaning and its damage.
 //!
 //! All read traces with [`reader`], which shares no code with the writer.
@@ -19,5 +20,6 @@ mod meaning;
 mod properties;
 #[path = "../reader/mod.rs"]
 mod reader;
+mod restarts;
 mod run;
 mod superset;

@@ -6,7 +6,7 @@ use crate::model::{CoreId, Ledger, LossNote, TextRef, losses};
 use super::super::decode::{BadFrame, FragmentJoiner, Records, Stamp, Stored};
 use super::super::record::Record;
 use super::LOOKAHEAD_RECORDS;
-use super::input::InputState;
+use super::input::{InputState, RESTART_SIGN_BITS, START_BITS};
 
 /// How many of the times of a core are looked at ahead.
 const FEW_TIMES: usize = 3;
@@ -175,7 +175,36 @@ pub struct SameCore<'a, I> {
     pub core: CoreId,
     /// Whether a record with the number of the core precedes.
     pub is_marked: bool,
+    /// The signs of a restart since the last timed record.
+    pub signs: Signs,
     pub input: &'a InputState,
+}
+
+/// The signs of a restart between two timed records of a plain recording: a start sends a `core_id` at time 0, and metadata.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Signs {
+    is_at_zero: bool,
+    metadata: u8,
+}
+
+impl Signs {
+    fn note(&mut self, record: &Record<TextRef>) {
+        match record {
+            Record::CoreId { ts, .. } => self.is_at_zero |= *ts == 0,
+            // A single one may be made of something else by damage.
+            _ => self.metadata = self.metadata.saturating_add(1),
+        }
+    }
+
+    /// Their evidence and that of the timed record after them, in bits.
+    fn take(&mut self, record: &Record<TextRef>) -> u8 {
+        let Signs { is_at_zero, metadata } = std::mem::take(self);
+        match () {
+            () if is_at_zero && metadata > 0 => START_BITS,
+            () if is_at_zero || metadata > 1 || is_first_task(record) => RESTART_SIGN_BITS,
+            () => 0,
+        }
+    }
 }
 
 impl<'a, I: Iterator<Item = (u64, &'a Stored)>> Iterator for SameCore<'a, I> {
@@ -186,8 +215,14 @@ impl<'a, I: Iterator<Item = (u64, &'a Stored)>> Iterator for SameCore<'a, I> {
         let is_superset = self.input.restorer.is_some();
         loop {
             let (base, stored) = self.records.next()?;
+            let ts = stored.record.ts().filter(|_| !matches!(stored.record, Record::CoreId { .. }));
+            let mut restart_bits = 0;
             if is_superset {
                 self.core = self.input.core_of_stored(stored.core);
+            } else if ts.is_some() {
+                restart_bits = self.signs.take(&stored.record);
+            } else {
+                self.signs.note(&stored.record);
             }
             match &stored.record {
                 Record::CoreId { core_id, .. } => {
@@ -197,13 +232,18 @@ impl<'a, I: Iterator<Item = (u64, &'a Stored)>> Iterator for SameCore<'a, I> {
                 record if self.core == wanted && stored.stamp == Stamp::Absolute => {
                     if let Some(ticks) = record.ts() {
                         let (offset, is_marked) = (base + u64::from(stored.offset), std::mem::take(&mut self.is_marked));
-                        return Some(TimeStamp { raw: ticks, offset, is_marked, ..TimeStamp::default() });
+                        return Some(TimeStamp { raw: ticks, offset, is_marked, restart_bits, ..TimeStamp::default() });
                     }
                 }
                 _ => {}
             }
         }
     }
+}
+
+/// Whether the first task of all is created: a kernel numbers its tasks from 1, and no number is used again.
+pub fn is_first_task(record: &Record<TextRef>) -> bool {
+    matches!(record, Record::TaskCreated { task_id: 1, .. })
 }
 
 impl InputState {

@@ -6,14 +6,16 @@ use crate::model::{CoreId, Event, EventBatch, EventKind, LossNote, Nanos, Rate, 
 
 use super::super::decode::{FragmentJoiner, Ordered, Wire};
 use super::super::scan::ScanFacts;
-use super::held::{Carry, RecordPlace, SameCore};
+use super::held::{Carry, RecordPlace, SameCore, Signs};
 use super::names::Names;
 use super::restore::Restorer;
 use super::sync_check;
 use super::{CORES_LIMIT, DROP_COUNTER_EVERY, resolution};
 
 /// What a sign of a restart says, in bits: metadata again, a drop counter that starts again.
-const RESTART_SIGN_BITS: u8 = 56;
+pub const RESTART_SIGN_BITS: u8 = 56;
+/// A start of a recording, with a `core_id` at time 0 and metadata: if time goes back with it, it is sure.
+pub const START_BITS: u8 = Domain::RESTART_BITS as u8;
 
 /// A recording that stops this long after its last event is believed, in nanoseconds.
 const LONGEST_END_NS: u64 = 60_000_000_000;
@@ -230,16 +232,15 @@ impl InputState {
         self.core_id_at.is_some_and(|mark| is_next_frame(at.chunk.bytes, mark, at.offset()))
     }
 
-    /// Judges a time of the present core. `is_sign`: something speaks for a restart.
-    pub fn judge(&mut self, at: RecordPlace<'_>, ticks: u64, is_sign: bool) -> Judged {
-        let restart_bits = if is_sign { RESTART_SIGN_BITS } else { 0 };
+    /// Judges a time of the present core. `restart_bits`: the evidence for a restart.
+    pub fn judge(&mut self, at: RecordPlace<'_>, ticks: u64, restart_bits: u8) -> Judged {
         let stamp = Stamp { raw: ticks, offset: at.offset(), restart_bits, is_marked: self.is_marked(at), ..Stamp::default() };
         let index = self.core.index().min(self.states.len() - 1);
         // Deltas only go forwards: a time that is ahead of those that follow was not corrected by a sync.
         if self.restorer.is_some() && self.states[index].clock.reached().is_none_or(|reached| reached <= ticks) {
             return self.states[index].clock.accept(stamp);
         }
-        let following = SameCore { records: at.after(), core: self.core, is_marked: false, input: self };
+        let following = SameCore { records: at.after(), core: self.core, is_marked: false, signs: Signs::default(), input: self };
         let ahead: Vec<Stamp> = following.collect();
         self.states[index].clock.judge(stamp, ahead.iter().copied(), at.chunk.bytes)
     }

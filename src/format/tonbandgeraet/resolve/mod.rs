@@ -32,9 +32,9 @@ use super::decode::{Ordered, Records, Stamp, Stored};
 use super::record::Record;
 use super::scan::{ScanFacts, Unrecorded};
 use functions::Functions;
-use held::{Carry, Chunk, PendingRecords, RecordPlace, enter_part, merge_gaps};
+use held::{Carry, Chunk, PendingRecords, RecordPlace, enter_part, is_first_task, merge_gaps};
 use ids::Ids;
-use input::{CoreState, InputState, Touched};
+use input::{CoreState, InputState, RESTART_SIGN_BITS, START_BITS, Touched};
 use mailbox::QueueLevel;
 use messages::Messages;
 pub use messages::Program;
@@ -352,7 +352,16 @@ impl Resolver {
         let start = input.recording_start.take();
         let is_later = input.state().clock.reached().is_some_and(|reached| reached <= ticks);
         let session = input.session;
-        let time = self.time(at, &stored.record, ticks, next, out);
+        let input = &mut self.inputs[index];
+        if let Some(offset) = start.filter(|_| is_later && session + 1 < SESSIONS_LIMIT)
+            && creates_again(&self.sessions[input.slot()], at)
+        {
+            let offset = input.restart_sign.unwrap_or(offset);
+            let clock = &mut input.state().clock;
+            clock.begin_session(clock.domain());
+            self.restart(index, offset, ticks, out);
+        }
+        let time = self.time(at, (&stored.record, start.is_some()), ticks, next, out);
         out.batch.note_judged(at.offset(), time);
         let input = &mut self.inputs[index];
         if let Some(offset) = start.filter(|_| is_later && input.session == session) {
@@ -379,11 +388,11 @@ impl Resolver {
         }
     }
 
-    /// The time of a record, in nanoseconds. May start a session.
+    /// The time of a record, and whether a start of a recording is before it, in nanoseconds. May start a session.
     fn time(
         &mut self,
         at: RecordPlace<'_>,
-        record: &Record<TextRef>,
+        record: (&Record<TextRef>, bool),
         ticks: u64,
         next: Option<u64>,
         out: &mut Resolved<'_>,
@@ -402,13 +411,28 @@ impl Resolver {
     }
 
     #[cold]
-    fn judged_time(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
+    fn judged_time(
+        &mut self,
+        at: RecordPlace<'_>,
+        (record, is_start): (&Record<TextRef>, bool),
+        ticks: u64,
+        out: &mut Resolved<'_>,
+    ) -> Nanos {
         let input = &mut self.inputs[at.index];
         if input.cores.len() > 1 && !input.state().clock.follows(ticks) && !input.is_marked(at) {
             input.judge_core(at, ticks, out.ledger);
         }
-        let sign = input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, records_after(at), at.offset()));
-        let judged = input.judge(at, ticks, sign.is_some());
+        let is_sign = || input.timed_before && input.restorer.is_none() && is_first_task(record);
+        let sign = input.restart_sign.or_else(|| {
+            drop_counter_restarts(input.dropped, record, records_after(at), at.offset())
+                .or_else(|| is_sign().then_some(at.offset()))
+        });
+        let restart_bits = match sign {
+            Some(_) if is_start => START_BITS,
+            Some(_) => RESTART_SIGN_BITS,
+            None => 0,
+        };
+        let judged = input.judge(at, ticks, restart_bits);
         if let Some(doubt) = input.state().clock.take_doubt() {
             out.ledger.enter_doubt(at.offset(), doubt.text(input.axis.rate));
         }
@@ -511,6 +535,16 @@ fn next_ticks(frames: &[Stored], index: usize) -> Option<u64> {
     let is_event = !matches!(next.record, Record::CoreId { .. } | Record::Sync { .. });
     let is_timed = is_event && (next.core, next.stamp) == (stored.core, Stamp::Absolute);
     next.record.ts().filter(|_| is_timed)
+}
+
+/// Whether, after the start of a recording before this record, a task is created that the session has had before. That start was a reset:
+/// the kernel does not use a number again.
+fn creates_again(session: &Session, at: RecordPlace<'_>) -> bool {
+    let is_timed = |record: &&Record<TextRef>| !matches!(record, Record::CoreId { ts: 0, .. });
+    std::iter::once(&at.stored.record).chain(records_after(at)).take_while(is_timed).any(|record| match record {
+        Record::TaskCreated { task_id, .. } => session.ids.has_task(*task_id) && !session.deleted.contains_key(task_id),
+        _ => false,
+    })
 }
 
 /// The records that follow.
