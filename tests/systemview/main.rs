@@ -4,6 +4,7 @@
 //! - [`golden`]: captures under `testdata/` and their expected views;
 //! - [`meaning`]: times, losses and names, compared with what the generator knows;
 //! - [`properties`]: contracts that hold for any input;
+//! - [`restarts`]: boards that are reset again and again;
 //! - [`reference`]: recordings of real targets, if `TRACECONV_SYSTEMVIEW` names the folder that has them.
 //!
 //! All read traces with [`reader`], which shares no code with the writer.
@@ -18,4 +19,5 @@ mod properties;
 #[path = "../reader/mod.rs"]
 mod reader;
 mod reference;
+mod restarts;
 mod run;

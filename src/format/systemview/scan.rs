@@ -154,6 +154,17 @@ struct Start {
     is_after_stop: bool,
     /// The configuration in the next packet.
     init: Option<Init>,
+    /// Which tasks there were.
+    tasks: Option<FirstTask>,
+}
+
+/// The first packet after a start that says which tasks there were at it: the library lists them, then the kernel creates others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FirstTask {
+    /// There was none, and this one is created.
+    Created(u32),
+    /// There were some, or packets are missing.
+    Other,
 }
 
 /// The facts about a part, or about the whole input.
@@ -193,6 +204,8 @@ pub struct ScanFacts {
     /// Which bits for the core occur.
     pub cores: [bool; 2],
     starts: Vec<Placed<Start>>,
+    /// Which tasks there were at the last start before the part.
+    first_task: Option<FirstTask>,
     /// Whether the recorder was stopped after the last start.
     is_stopped: bool,
     times: Vec<Placed<SystemTime>>,
@@ -315,6 +328,12 @@ impl ScanFacts {
         }
     }
 
+    /// A packet says of tasks.
+    fn note_first_task(&mut self, first: FirstTask) {
+        let tasks = self.starts.last_mut().map_or(&mut self.first_task, |start| &mut start.what.tasks);
+        tasks.get_or_insert(first);
+    }
+
     fn describe_module(&mut self, offset: u32, text: &[u8]) {
         if self.modules.len() >= METADATA_LIMIT && !self.modules.contains_key(&offset) {
             self.excess += 1;
@@ -343,6 +362,8 @@ impl ScanFacts {
                 let task = fields.number();
                 self.note(Kind::Tasks, task);
                 self.note_life(task, at as u64);
+                let is_created = packet.id == id::TASK_CREATE;
+                self.note_first_task(if is_created { FirstTask::Created(task) } else { FirstTask::Other });
             }
             id::STACK_INFO => self.note(Kind::Tasks, fields.number()),
             id::TASK_INFO => {
@@ -350,6 +371,7 @@ impl ScanFacts {
                 self.note(Kind::Tasks, task);
                 fields.number();
                 self.name((Named::Task, task), fields.text(), at as u64);
+                self.note_first_task(FirstTask::Other);
             }
             id::ISR_ENTER => self.note(Kind::Interrupts(packet.core), fields.number()),
             id::TRACE_START if self.starts.len() < STARTS_LIMIT => {
@@ -359,7 +381,7 @@ impl ScanFacts {
                     return;
                 }
                 let is_after_stop = std::mem::take(&mut self.is_stopped);
-                let what = Start { stamp: packet.delta, is_after_stop, init };
+                let what = Start { stamp: packet.delta, is_after_stop, init, tasks: None };
                 self.starts.push(Placed { offset: at as u64, ticks: self.ticks, what });
             }
             id::TRACE_START => self.excess += 1,
@@ -372,7 +394,12 @@ impl ScanFacts {
                 let us = u64::from(fields.number()) | u64::from(fields.number()) << 32;
                 self.times.push(Placed { offset: at as u64, ticks: self.ticks, what: SystemTime::Microseconds(us) });
             }
-            id::OVERFLOW if self.overflows.len() < STARTS_LIMIT => self.overflows.push((at as u64, fields.number())),
+            id::OVERFLOW => {
+                self.note_first_task(FirstTask::Other);
+                if self.overflows.len() < STARTS_LIMIT {
+                    self.overflows.push((at as u64, fields.number()));
+                }
+            }
             id::SYSDESC => {
                 let text = fields.text();
                 for item in text.split(|&byte| byte == b',') {
@@ -499,6 +526,9 @@ impl ScanFacts {
         }
         self.module_events.append(next.module_events);
         let room = |len: usize| STARTS_LIMIT.saturating_sub(len);
+        if let Some(first) = next.first_task {
+            self.note_first_task(first);
+        }
         let mut next_starts = next.starts;
         match next_starts.first_mut() {
             Some(first) => {
@@ -532,6 +562,7 @@ impl ScanFacts {
             let before = start.ticks.saturating_sub(stamp);
             let is_restart = match (index, times().next()) {
                 (0, _) => before == 0,
+                _ if self.has_no_tasks(start) => true,
                 (_, None) => false,
                 (_, Some(time)) => match time.what {
                     SystemTime::Cycles(cycles) => {
@@ -576,6 +607,13 @@ impl ScanFacts {
     fn in_us(&self, ticks: u64) -> Option<u64> {
         let hz = self.init.map_or(0, |init| u64::from(init.sys_freq));
         ticks.saturating_mul(1_000_000).checked_div(hz)
+    }
+
+    /// Whether there was no task at a start, of those that there were before: only a restart of the target ends all of them.
+    fn has_no_tasks(&self, start: &Placed<Start>) -> bool {
+        let Some(FirstTask::Created(task)) = start.what.tasks else { return false };
+        let names = self.names.get(&(Named::Task, task)).and_then(|names| names.first());
+        names.is_some_and(|name| name.first < start.offset)
     }
 
     /// Whether the operating system's clock begins again with a start: it goes back; or it shows no more than the time since the restart,
