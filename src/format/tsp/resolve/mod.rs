@@ -166,6 +166,7 @@ impl Resolve for Resolver {
         none.reset(input.base);
         input.resolve_part(&mut none, bytes, true, out);
         input.end(out);
+        self.facts.sessions = self.facts.sessions.max(input.session + 1);
     }
 
     fn dump(&mut self, input: usize, _bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
