@@ -164,7 +164,7 @@ fn believed(times: &[u64]) -> Vec<(usize, bool)> {
             let (way, begin) = match time.checked_sub(times[before]) {
                 Some(step) if step <= silence => (0, begin),
                 Some(_) => (SILENCE, begin),
-                None if time <= begin.saturating_add(silence / SILENCE_STEPS) => (RESTART_NEAR_BEGIN, time),
+                None if time.abs_diff(begin) <= silence / SILENCE_STEPS => (RESTART_NEAR_BEGIN, time),
                 None => (RESTART, time),
             };
             (cost + way + WRONG * (number - before - 1) as u32, begin)
@@ -292,5 +292,19 @@ impl Segment {
     pub(super) fn scheme(&self, stated: Scheme) -> Scheme {
         let [before, after] = self.schemes;
         if self.schemes.contains(&Some(stated)) { stated } else { before.or(after).unwrap_or(stated) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::believed;
+
+    #[test]
+    fn a_session_of_two_anchors_is_not_left_out() {
+        let all = [(0, true), (1, false), (2, true), (3, false), (4, false)];
+        assert_eq!(believed(&[1_000, 61_000, 3_000, 64_000, 125_000]), all);
+        // One that is wrong elsewhere, or far before the others, is still left out.
+        assert_eq!(believed(&[1_000, 61_000, 121_000, 99_000, 182_000]), [all[0], all[1], (2, false), all[4]]);
+        assert_eq!(believed(&[1 << 40, 1_000, 61_000, 121_000]), [(1, true), (2, false), (3, false)]);
     }
 }
