@@ -32,12 +32,15 @@ fn check(report: &StatisticsReport, folded: &str) {
     assert_eq!(run_ns + isr_ns, known_ns);
     let self_ns: u128 = report.functions.iter().map(|function| u128::from(function.self_ns)).sum();
     for function in &report.functions {
-        assert!(function.self_ns <= function.calls.total_ns, "{}", function.name);
+        // Samples of the program counter give a function time without a call.
+        assert!(function.samples > 0 || function.self_ns <= function.calls.total_ns, "{}", function.name);
         assert!(function.calls.min_ns <= function.calls.mean_ns && function.calls.mean_ns <= function.calls.max_ns);
     }
     let in_line =
         |line: &str| line.rsplit_once(' ').and_then(|(_, ns)| ns.parse::<u128>().ok()).expect("a line ends with its time");
-    assert_eq!(folded.lines().map(in_line).sum::<u128>(), known_ns + self_ns);
+    let folded_ns = folded.lines().map(in_line).sum::<u128>();
+    // Where there are samples, they take the place of what is known.
+    assert!(report.functions.iter().any(|function| function.samples > 0) || folded_ns == known_ns + self_ns);
 }
 
 fuzz_target!(|input: &[u8]| {
