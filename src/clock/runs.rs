@@ -383,10 +383,11 @@ impl Setting<'_> {
         let wrapped =
             |anchor: &Anchor| self.domain.modulus.is_some_and(|modulus| anchor.ticks.saturating_sub(anchor.begin) >= modulus);
         if first >= from.raw {
-            if to.first.restart_bits > 0 && anchor.is_some_and(wrapped) {
-                return cost;
-            }
-            return cost.saturating_add(if to.first.restart_bits == 0 { NOT_BACK } else { NOT_BACK / 2 });
+            return cost.saturating_add(match to.first.restart_bits {
+                0 => NOT_BACK,
+                _ if anchor.is_some_and(wrapped) => 0,
+                _ => NOT_BACK / 2,
+            });
         }
         let mut near = 0;
         if let Some(anchor) = anchor {

@@ -34,6 +34,12 @@ impl Break {
     pub fn is_damaged(&self) -> bool {
         self.missing == 0 && !self.is_disordered
     }
+
+    /// The same where something else than missing packets explains it.
+    #[must_use]
+    pub fn unproven(self) -> Break {
+        Break { missing: 0, excess: self.excess.wrapping_add(self.missing), is_disordered: true }
+    }
 }
 
 impl Excess {
@@ -41,7 +47,7 @@ impl Excess {
     /// for each that follows the one before it. `is_disordered`: pieces near here may have been moved, as the times show. `is_long`: so much
     /// time passed that 255 packets may be missing.
     pub fn weigh(self, jump: u8, place: u64, following: impl Iterator<Item = u8>, is_disordered: bool, is_long: bool) -> Break {
-        let distance = self.since.map(|since| place.saturating_sub(since));
+        let (own, distance) = (jump, self.since.map(|since| place.saturating_sub(since)));
         let holds = distance.is_some_and(|distance| distance <= LOOKAHEAD as u64);
         let jump = jump.wrapping_add(if holds { self.numbers } else { 0 });
         let is_disordered = is_disordered || holds && self.is_disordered;
@@ -58,6 +64,8 @@ impl Excess {
                 break;
             }
         }
+        // That it is more than was skipped here is only so if the numbers before were right.
+        let missing = missing.min(own);
         Break { missing, excess: jump.wrapping_sub(missing), is_disordered }
     }
 
@@ -127,6 +135,16 @@ mod tests {
             numbers[700] ^= 1 << bit;
             assert_eq!(missing(&numbers, false), 0, "bit {bit}");
         }
+    }
+
+    /// Of packets that were moved from elsewhere more are missing than of those after them.
+    #[test]
+    fn a_gap_is_no_longer_than_the_numbers_skipped_there() {
+        let mut excess = Excess::default();
+        excess.pass(excess.weigh(200, 700, [0; 4].into_iter(), false, false).unproven(), 700);
+        assert_eq!(excess.weigh(3, 720, [0; 4].into_iter(), false, false).missing, 3);
+        let moved = excess.weigh(56, 720, [0; 4].into_iter(), false, false);
+        assert_eq!((moved.missing, moved.is_damaged()), (0, false));
     }
 
     #[test]

@@ -150,8 +150,9 @@ pub struct ScanFacts {
     pub used: Used,
     /// How often each task was switched in, by number.
     pub switches: Box<[u64; 256]>,
-    /// The tasks that were created.
+    /// The tasks that were created, and those that were deleted.
     pub created: Used,
+    pub deleted: Used,
     /// The counts from which the meaning of the time fields is inferred.
     pub timer_counts: TimerCounts,
     /// Whether the input is a saved measurement.
@@ -175,6 +176,7 @@ impl Default for ScanFacts {
             used: Used::default(),
             switches: Box::new([0; 256]),
             created: Used::default(),
+            deleted: Used::default(),
             timer_counts: TimerCounts::default(),
             is_saved: false,
             saved: Saved::default(),
@@ -199,7 +201,7 @@ const fn says(id: u8) -> Says {
         | id::GIVE_MUTEX_RECURSIVE..=id::TAKE_MUTEX_RECURSIVE_FAILED
         | id::QUEUE_SEND..=id::QUEUE_PEEK_FROM_ISR_FAILED => Says::UsesObject,
         id::TASK_SWITCHED_IN => Says::SwitchesIn,
-        id::TASK_CREATE => Says::Rare,
+        id::TASK_CREATE | id::TASK_DELETE => Says::Rare,
         _ if is_hook(id) => Says::Nothing,
         _ => Says::Rare,
     }
@@ -261,6 +263,7 @@ impl ScanFacts {
                 self.created.note(TASK_TYPE as u8, first);
                 self.add_listed(Listed { offset, type_number: TASK_TYPE as u8, number: first, name: None });
             }
+            id::TASK_DELETE => self.deleted.note(TASK_TYPE as u8, first),
             id::OBJECT_LIST => self.add_list(offset, first, second),
             _ => {}
         }
@@ -312,6 +315,7 @@ impl ScanFacts {
         self.used.append(&next.used);
         self.switches.iter_mut().zip(&*next.switches).for_each(|(all, next)| *all += next);
         self.created.append(&next.created);
+        self.deleted.append(&next.deleted);
         self.timer_counts.append(&next.timer_counts);
         self.is_saved |= next.is_saved;
         self.saved.append(next.saved);

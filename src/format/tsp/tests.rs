@@ -350,23 +350,89 @@ fn a_packet_before_damage_is_kept_if_a_part_of_the_next_preamble_is_left() {
 /// The object lists may be the first packets after a reset.
 #[test]
 fn a_reset_is_seen_where_object_lists_come_first() {
-    // Tasks are created, and the tick rises from here on.
-    let run = |first: u8, from: u16, bytes: &mut Vec<u8>| {
-        let creates = (0..3).map(|task| packet(first.wrapping_add(task), id::TASK_CREATE, from, &[task + 1]));
+    // Tasks are created from this number on, and the tick rises from here on.
+    let run = |first: u8, from: u16, number: u8, bytes: &mut Vec<u8>| {
+        let creates = (0..3).map(|task| packet(first.wrapping_add(task), id::TASK_CREATE, from, &[number + task]));
         let ticks = (0..300)
             .map(|tick| packet(first.wrapping_add(3).wrapping_add(tick as u8), id::TASK_INCREMENT_TICK, from + tick, &[]));
         creates.chain(ticks).for_each(|packet| encode::packet(&packet, bytes));
     };
-    let restarts = |lists_at: u8, from: u16| {
+    let restarts = |lists_at: u8, from: u16, number: u8| {
         let mut bytes = Vec::new();
-        run(0, 0, &mut bytes);
+        run(0, 0, 1, &mut bytes);
         (0..6).for_each(|list| encode::object_list(lists_at + list, list, &[], &mut bytes));
-        run(lists_at + 6, from, &mut bytes);
+        run(lists_at + 6, from, number, &mut bytes);
         let ledger = times(&bytes, TimerOptions::default()).1;
         (ledger.entries().iter().any(|entry| entry.kind == losses::SESSION_RESTART), ledger.at_least_lost())
     };
     // 303 packets come before: the next number is 47.
-    assert_eq!(restarts(0, 0), (true, 0));
-    assert_eq!(restarts(47, 300), (false, 0));
-    assert_eq!(restarts(50, 300), (false, 3));
+    assert_eq!(restarts(0, 0, 1), (true, 0));
+    assert_eq!(restarts(47, 300, 4), (false, 0));
+    assert_eq!(restarts(50, 300, 4), (false, 3));
+    // No number of a task is used twice.
+    assert_eq!(restarts(50, 300, 1), (true, 0));
+}
+
+/// The packets of a target from its start on, whose timer differs from start to start, up to a number of ticks.
+fn boot(from: u16, ticks: u16, jitter: u16) -> Vec<Packet> {
+    let creates = (1..4).map(|task| packet(0, id::TASK_CREATE, from, &[task]));
+    let ticks = (0..ticks).flat_map(|tick| {
+        let hook = packet(0, id::TASK_INCREMENT_TICK, from + tick, &[]);
+        [hook, packet(0, id::TASK_SWITCHED_IN, from + tick + 1, &[1 + (tick % 3) as u8])]
+    });
+    let timed = |(place, one): (u16, Packet)| {
+        let timer = match one.id {
+            id::TASK_INCREMENT_TICK => 0,
+            id::TASK_CREATE => 900 + place * 5 + jitter,
+            _ => 40 + place * 7 % 50 + jitter,
+        };
+        Packet { packet_id: place as u8, timer, ..one }
+    };
+    (0..).zip(creates.chain(ticks)).map(timed).collect()
+}
+
+fn restarts_and_lost(packets: &[Packet]) -> (u64, u64) {
+    let mut bytes = Vec::new();
+    packets.iter().for_each(|packet| encode::packet(packet, &mut bytes));
+    let ledger = times(&bytes, TimerOptions::default()).1;
+    let restarts = ledger.entries().iter().filter(|entry| entry.kind == losses::SESSION_RESTART);
+    (restarts.map(|entry| entry.count).sum(), ledger.at_least_lost())
+}
+
+/// Each start ends before the ticks at which the next one begins: the tick count goes on.
+#[test]
+fn a_target_that_starts_again_and_again_loses_nothing() {
+    for (froms, ticks) in [([0, 0, 0], 3), ([0, 0, 0], 40), ([20, 23, 26], 3), ([20, 24, 28], 3), ([500, 504, 508], 3)] {
+        let packets: Vec<Packet> = froms.into_iter().zip(1..).flat_map(|(from, jitter)| boot(from, ticks, jitter)).collect();
+        assert_eq!(restarts_and_lost(&packets), (2, 0), "{ticks} ticks from {froms:?}");
+    }
+}
+
+#[test]
+fn a_copy_of_the_start_is_no_start() {
+    let packets = boot(0, 400, 1);
+    for (len, at) in [(20, 20), (60, 60), (200, 200), (20, 70), (60, 300), (150, 310)] {
+        let copied = [&packets[..at], &packets[..len], &packets[at..]].concat();
+        assert_eq!(restarts_and_lost(&copied), (0, 0), "{len} packets at {at}");
+    }
+}
+
+/// A task that is deleted may give its number to another one.
+#[test]
+fn a_number_that_a_deleted_task_had_shows_no_start() {
+    let mut packets = boot(0, 400, 1);
+    for (at, id) in [(200, id::TASK_DELETE), (545, id::TASK_CREATE)] {
+        packets[at] =
+            Packet { packet_id: packets[at].packet_id, timer: packets[at].timer, ..packet(0, id, packets[at].tick, &[3]) };
+    }
+    packets.drain(530..540);
+    assert_eq!(restarts_and_lost(&packets), (0, 10));
+}
+
+/// The starts of the later sessions are not in the file, and so nothing says that the target was reset. But nothing says either that packets
+/// are missing where the ticks go back.
+#[test]
+fn packets_are_not_missing_where_the_ticks_go_back() {
+    let packets: Vec<Packet> = (1..4).flat_map(|jitter| boot(0, 20, jitter).split_off(if jitter > 1 { 12 } else { 0 })).collect();
+    assert_eq!(restarts_and_lost(&packets).1, 0);
 }

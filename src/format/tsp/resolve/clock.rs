@@ -7,7 +7,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use super::super::decode::HEADROOM;
-use super::super::record::{Packet, id};
+use super::super::record::{HEAD_BYTES, Packet, id};
 use super::super::timer::Timer;
 use crate::clock::{Cause, Domain, Judge, Judged, Stamp, Verdict as Believed};
 use crate::model::{Nanos, Rate, Ticks};
@@ -19,10 +19,15 @@ const DISORDER_BITS: u32 = 20;
 const NEXT: usize = 3;
 /// The packets' numbers begin again below this after a reset: the first packets may have been lost.
 const FIRST_NUMBERS: u8 = 64;
-/// The evidence for a restart in that, in bits, and in a task that is created within the next packets.
+/// The evidence for a restart in that, in bits, and in a task that is created within the next packets, and in several that the session has
+/// already. The latter is sure, wherever the tick count goes on, because the tracer uses no number of a task twice. A single one might be of a
+/// new task, where a tracer does and the packet that deletes the old one is missing.
 const NUMBER_BITS: u8 = 25;
 const CREATE_BITS: u8 = 45;
+const CREATE_AGAIN_BITS: u8 = 135;
 const CREATE_WITHIN: usize = 32;
+/// How many of the last creations before are compared with it.
+const CREATED_MOST: usize = 64;
 /// Object lists may come between the reset and the first hook: one of each type, and some of those before.
 const LISTS_MOST: usize = 12;
 
@@ -83,6 +88,8 @@ pub struct At<'a> {
     pub previous: Option<&'a Packet>,
     /// The last packet before them that is no object list.
     pub before_lists: Option<BeforeLists>,
+    /// The offsets and numbers of the tasks that are created from the session's begin on, except those that are deleted.
+    pub created: &'a [(u64, u8)],
     pub index: usize,
     /// Its number in the input.
     pub number: u64,
@@ -112,9 +119,20 @@ impl At<'_> {
 
     /// The tick count of the hook at an index, for the judge.
     fn stamp(&self, index: usize) -> Stamp {
-        let packet = &self.packets[index];
-        let offset = self.base.wrapping_add_signed(i64::from(packet.offset.cast_signed()));
-        Stamp { raw: u64::from(packet.tick), offset, restart_bits: self.restart_bits(index), ..Stamp::default() }
+        let (raw, restart_bits) = (u64::from(self.packets[index].tick), self.restart_bits(index));
+        Stamp { raw, offset: self.offset(index), restart_bits, ..Stamp::default() }
+    }
+
+    /// Where a packet is in the input.
+    fn offset(&self, index: usize) -> u64 {
+        self.base.wrapping_add_signed(i64::from(self.packets[index].offset.cast_signed()))
+    }
+
+    /// The packets from the first on that ends after an offset.
+    pub fn after(&self, offset: u64) -> &[Packet] {
+        let end_of = |index| self.offset(index) + HEAD_BYTES as u64 + u64::from(self.packets[index].data_len);
+        let first = (self.index..self.end()).find(|&index| end_of(index) > offset);
+        first.map_or(&[], |first| &self.packets[first..self.end()])
     }
 
     /// Whether both the number and the packets that follow speak for a reset.
@@ -134,8 +152,23 @@ impl At<'_> {
         }
         // Never further than all parts see.
         let end = (index + CREATE_WITHIN).min(self.end());
-        let creates = self.packets.get(index..end).unwrap_or(&[]).iter().any(|packet| packet.id == id::TASK_CREATE);
-        NUMBER_BITS + if creates { CREATE_BITS } else { 0 }
+        let following = self.packets.get(index..end).unwrap_or(&[]);
+        let creates = following.iter().filter(|packet| packet.id == id::TASK_CREATE);
+        let (count, again) =
+            creates.fold((0, 0), |(count, again), create| (count + 1, again + usize::from(self.has_task(index, create.data[0]))));
+        NUMBER_BITS
+            + match (count, again) {
+                (0, _) => 0,
+                (_, 0..2) => CREATE_BITS,
+                _ => CREATE_AGAIN_BITS,
+            }
+    }
+
+    /// Whether the session has created a task of this number before a packet.
+    fn has_task(&self, index: usize, number: u8) -> bool {
+        let offset = self.offset(index);
+        let before = self.created.partition_point(|created| created.0 < offset);
+        self.created.iter().take(before).rev().take(CREATED_MOST).any(|created| created.1 == number)
     }
 }
 
@@ -366,6 +399,13 @@ impl Clock {
         let mut ticks = packets.filter(|packet| packet.is_hook()).map(|packet| packet.tick);
         let Some(mut before) = ticks.next() else { return false };
         ticks.any(|tick| self.difference(tick, std::mem::replace(&mut before, tick)) < 0)
+    }
+
+    /// Whether all of the next packets are before the last one whose tick count was believed: one may be damaged.
+    pub fn falls(&self, following: &[Packet]) -> bool {
+        let Some(tick) = self.tick else { return false };
+        let hooks = following.iter().filter(|packet| packet.is_hook()).take(NEXT);
+        hooks.map(|packet| self.difference(packet.tick, tick)).max().is_some_and(|most| most < 0)
     }
 
     /// Whether half the time of the next 255 packets or more, and several ticks, passed between a packet and those that follow it.

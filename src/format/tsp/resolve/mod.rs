@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::decode::{BadPacket, HEADROOM, Lengths, Records};
-use super::record::{HEAD_BYTES, Packet, id};
+use super::record::{HEAD_BYTES, Packet, TASK_TYPE, id};
 use super::scan::{Listed, ScanFacts, Used};
 use super::timer::{Timer, TimerOptions};
 use crate::clock::{Copies, SESSIONS_LIMIT};
@@ -73,6 +73,8 @@ struct InputResolver {
     clock: Clock,
     names: ListedNames,
     listed: Vec<Listed>,
+    /// See [`At::created`].
+    created: Vec<(u64, u8)>,
     used: Used,
     is_saved: bool,
     ids: Ids,
@@ -157,7 +159,6 @@ impl Resolve for Resolver {
     fn resolve(&mut self, input: usize, bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(input) else { return };
         input.resolve_part(records, bytes, false, out);
-        self.facts.sessions = self.facts.sessions.max(input.session + 1);
     }
 
     fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>) {
@@ -166,7 +167,6 @@ impl Resolve for Resolver {
         none.reset(input.base);
         input.resolve_part(&mut none, bytes, true, out);
         input.end(out);
-        self.facts.sessions = self.facts.sessions.max(input.session + 1);
     }
 
     fn dump(&mut self, input: usize, _bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
@@ -176,14 +176,20 @@ impl Resolve for Resolver {
     }
 
     fn facts(&self) -> Facts {
-        self.facts.clone()
+        let sessions = self.inputs.iter().map(|input| input.session + 1).max().unwrap_or(1);
+        Facts { sessions, ..self.facts.clone() }
     }
 }
 
 impl InputResolver {
     fn new(setup: Setup) -> InputResolver {
         let filtered = Filtered::new(&*setup.facts.counts);
+        let ScanFacts { listed, deleted, .. } = &setup.facts;
+        // After the last number of all the tracer gives 0 to each task.
+        let is_sure = |number| number != 0 && !deleted.is_used(TASK_TYPE as u8, number);
+        let created = listed.iter().filter(|listed| listed.name.is_none() && is_sure(listed.number));
         InputResolver {
+            created: created.map(|listed| (listed.offset, listed.number)).collect(),
             core: CoreId(setup.core),
             clock: Clock::new(setup.timer),
             names: ListedNames::of_session(&setup.facts.listed, 0).unwrap_or_else(|| ListedNames::new(&setup.facts.names)),
@@ -303,7 +309,7 @@ impl InputResolver {
         }
         self.ends_in_error = None;
         let (previous, before_lists) = (self.previous.as_ref(), self.before_lists);
-        let at = At { packets, previous, before_lists, index, number, base: self.base, bytes };
+        let at = At { packets, previous, before_lists, created: &self.created, index, number, base: self.base, bytes };
         let (time, status) = self.clock.time(at, missing.is_some());
         if let Some(readings) = self.clock.take_doubt() {
             out.ledger.enter_doubt(offset, readings);
@@ -315,6 +321,7 @@ impl InputResolver {
                 let (first, begin) = self.missing_before_list.take().map_or((number, offset), |(_, first, begin)| (first, begin));
                 self.damage.retain(|(before, _)| !(first..=number).contains(before));
                 self.excess = Excess::default();
+                self.created.drain(..self.created.partition_point(|created| created.0 < begin));
                 session_at = Some(begin).filter(|_| self.session + 1 < SESSIONS_LIMIT);
             }
             TimeStatus::Repeated => self.excess.repeat(jump, number),
@@ -431,11 +438,18 @@ impl InputResolver {
     fn is_copied(&mut self, packets: &[Packet], index: usize, offset: u64, bytes: &[u8]) -> bool {
         let packet = &packets[index];
         let (previous, before_lists) = (self.previous.as_ref(), self.before_lists);
-        let at = At { packets, previous, before_lists, index, number: 0, base: self.base, bytes };
+        let at = At { packets, previous, before_lists, created: &self.created, index, number: 0, base: self.base, bytes };
         let is_next = self.expected.is_none_or(|expected| expected == packet.packet_id);
         let end = offset + HEAD_BYTES as u64 + u64::from(packet.data_len);
-        if end > self.copied_until && !is_next && !is_error_of_fifo(packet) && !at.restarts(index) {
-            self.copied_until = self.copies.end([bytes, &[]], offset, end).unwrap_or(offset);
+        if end > self.copied_until && !is_next && !is_error_of_fifo(packet) {
+            let until = self.copies.end([bytes, &[]], offset, end).unwrap_or(offset);
+            // A program that was reset may begin as before, too, but then numbers and time do not go on after that, give or take a packet
+            // where pieces meet.
+            let goes_on = |after: &[Packet]| {
+                let passed = self.expected.zip(after.first()).map(|(expected, next)| next.packet_id.wrapping_sub(expected));
+                passed.is_some_and(|passed| passed.wrapping_add(1) <= 2) && !self.clock.falls(after)
+            };
+            self.copied_until = if !at.restarts(index) || goes_on(at.after(until)) { until } else { offset };
         }
         // A packet that goes on after the copy is the original.
         end <= self.copied_until
@@ -473,7 +487,9 @@ impl InputResolver {
         let before = index.checked_sub(1).map_or(self.previous.as_ref(), |before| packets.get(before));
         let is_disordered = self.clock.goes_back(before.into_iter().chain(following));
         let is_long = lost == u8::MAX && self.clock.is_long(before, following);
-        Some(self.excess.weigh(lost, number, jumps, is_disordered, is_long))
+        let weighed = self.excess.weigh(lost, number, jumps, is_disordered, is_long);
+        // Packets before those that came are no later ones of the same numbers: they were moved, or the target was reset.
+        Some(if self.clock.falls(following) { weighed.unproven() } else { weighed })
     }
 
     /// Packets are missing before one. Before an object list, the next hook is to say whether there was a reset.
