@@ -1,7 +1,8 @@
 //! Recognition: every recording, also pieces of it and buffers in memory, and nothing else.
 
 use traceconv::format::systemview::generate::{Damage, GenerateOptions};
-use traceconv::format::{FORMATS, Format};
+use traceconv::format::{FORMATS, Format, FormatOptions};
+use traceconv::input::{Input, ReadOptions};
 
 use crate::run::{Cut, generated, generated_with, subject};
 
@@ -133,5 +134,21 @@ fn damaged_control_blocks_are_refused_or_read() {
     }
     for len in 0x400..0x480 {
         let _ = subject().format.read_memory(&whole[..len], 0x400);
+    }
+}
+
+/// A file may begin with its header and bytes from the middle of a stream. Nothing of it is text that something else wrote.
+#[test]
+fn a_header_before_the_middle_of_a_stream_stays() {
+    let capture = generated(40_000, 3, Damage::None);
+    let header = capture.windows(10).position(|bytes| bytes == [0; 10]).expect("it has a start");
+    for blank in [&b""[..], b"\n"] {
+        for at in 20_000..20_100 {
+            let cut = [&capture[..header], blank, &capture[at..]].concat();
+            let input = Input::from_vec(cut.clone(), &ReadOptions::default()).expect("it is in memory");
+            let found = input.recognise(None, &FormatOptions::default(), &ReadOptions::default()).expect("it is a recording");
+            assert_eq!((found.len(), found[0].detected.format.name()), (1, "systemview"));
+            assert!(found[0].input.bytes() == cut && found[0].input.damages().is_empty(), "cut at byte {at}");
+        }
     }
 }

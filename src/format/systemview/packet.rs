@@ -321,10 +321,8 @@ fn header_bytes(bytes: &[u8]) -> Option<usize> {
         at += memchr::memchr(b'\n', rest)? + 1;
     }
     is_known.then_some(())?;
-    // A blank line may follow; without the sync after it, it would be the id of the first packet.
-    if bytes.get(at) == Some(&b'\n') && bytes.get(at + 1..).is_some_and(|rest| rest.starts_with(&SYNC)) {
-        at += 1;
-    }
+    // A blank line may follow. It is also the id of a start packet, which the configuration follows.
+    at += usize::from(bytes.get(at) == Some(&b'\n') && !is_start(Reading::Wide, bytes, at));
     Some(at)
 }
 

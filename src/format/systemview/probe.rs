@@ -53,7 +53,8 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
         Err(end) => bad_bytes += end - at,
     });
     if packets == 0 {
-        return None;
+        // Its first bytes may be text, too: nothing of it is what another program wrote before.
+        return has_header.then(|| Probe { score: 99, reason: "it has the header of a SystemView file".to_owned() });
     }
     let covered = 1.0 - bad_bytes as f64 / (sample.len() - edge_bytes).max(1) as f64;
     let place = if is_whole { String::new() } else { format!(" of the first {} KiB", sample.len() >> 10) };

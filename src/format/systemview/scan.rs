@@ -150,6 +150,8 @@ struct Placed<T> {
 struct Start {
     /// Its own time stamp.
     stamp: u64,
+    /// Whether this is not the first packet of a start but its time of the system. The packets before it may be missing.
+    is_time: bool,
     /// Whether the recorder was stopped since the start before.
     is_after_stop: bool,
     /// The configuration in the next packet.
@@ -381,18 +383,26 @@ impl ScanFacts {
                     return;
                 }
                 let is_after_stop = std::mem::take(&mut self.is_stopped);
-                let what = Start { stamp: packet.delta, is_after_stop, init, tasks: None };
+                let what = Start { stamp: packet.delta, is_time: false, is_after_stop, init, tasks: None };
                 self.starts.push(Placed { offset: at as u64, ticks: self.ticks, what });
             }
             id::TRACE_START => self.excess += 1,
             id::TRACE_STOP => self.is_stopped = true,
-            id::SYSTIME_CYCLES if self.times.len() < STARTS_LIMIT => {
-                let time = Placed { offset: at as u64, ticks: self.ticks, what: SystemTime::Cycles(fields.number()) };
-                self.times.push(time);
-            }
-            id::SYSTIME_US if self.times.len() < STARTS_LIMIT => {
-                let us = u64::from(fields.number()) | u64::from(fields.number()) << 32;
-                self.times.push(Placed { offset: at as u64, ticks: self.ticks, what: SystemTime::Microseconds(us) });
+            id::SYSTIME_CYCLES | id::SYSTIME_US if self.times.len() < STARTS_LIMIT => {
+                let what = match (packet.id, fields.number()) {
+                    (id::SYSTIME_CYCLES, cycles) => SystemTime::Cycles(cycles),
+                    (_, low) => SystemTime::Microseconds(u64::from(low) | u64::from(fields.number()) << 32),
+                };
+                let (offset, ticks) = (at as u64, self.ticks);
+                self.times.push(Placed { offset, ticks, what });
+                // The list of tasks or the number of modules follows the time at each start.
+                let next = read_any(reading, input, at + usize::from(packet.bytes));
+                if next.is_some_and(|next| matches!(next.id, id::TASK_INFO | id::NUMMODULES)) && self.starts.len() < STARTS_LIMIT
+                {
+                    let is_after_stop = std::mem::take(&mut self.is_stopped);
+                    let what = Start { stamp: packet.delta, is_time: true, is_after_stop, init: None, tasks: None };
+                    self.starts.push(Placed { offset, ticks, what });
+                }
             }
             id::OVERFLOW => {
                 self.note_first_task(FirstTask::Other);
@@ -548,47 +558,77 @@ impl ScanFacts {
             .extend(next.allocations.into_iter().map(|(address, ticks, bytes)| (address, later(ticks, base), bytes)).take(room));
     }
 
-    /// Where sessions begin: the offset of the packet, its own time stamp, and all ticks before it.
+    /// The starts: each once, at its first packet that is there.
+    fn all_starts(&self) -> Vec<Placed<Start>> {
+        let mut all: Vec<Placed<Start>> = Vec::new();
+        for start in &self.starts {
+            let place = self.times.partition_point(|time| time.offset < start.offset);
+            let time_before = place.checked_sub(1).and_then(|place| self.times.get(place)).map_or(0, |time| time.offset);
+            match all.last_mut().filter(|last| start.what.is_time && time_before < last.offset) {
+                Some(last) => last.what.tasks = last.what.tasks.or(start.what.tasks),
+                None => all.push(*start),
+            }
+        }
+        all
+    }
+
+    /// Where sessions begin: the offset of the packet, its own time stamp, and all ticks before it. And how many other starts may be
+    /// those of sessions, too.
     ///
     /// A recorder may start again without a restart of the target; then the times of the system that are recorded soon after each start
     /// go on as the time stamps do.
-    fn sessions(&self) -> Vec<SessionStart> {
+    fn sessions(&self) -> (Vec<SessionStart>, u64) {
         let mut sessions: Vec<SessionStart> = Vec::new();
-        let mut last_us = None;
-        for (index, start) in self.starts.iter().enumerate() {
-            let next = self.starts.get(index + 1).map_or(u64::MAX, |next| next.offset);
-            let times = || self.times.iter().filter(move |time| (start.offset..next).contains(&time.offset));
+        let mut undecided = 0;
+        let starts = self.all_starts();
+        let ends = starts.iter().skip(1).map(|next| next.offset).chain([u64::MAX]);
+        let mut times = self.times.as_slice();
+        let mut until = |offset| times.split_off(..times.partition_point(|time| time.offset < offset)).unwrap_or_default();
+        let latest = |times: &[Placed<SystemTime>]| {
+            let microseconds = times.iter().filter_map(|time| match time.what {
+                SystemTime::Microseconds(us) => Some((us, time.ticks)),
+                SystemTime::Cycles(_) => None,
+            });
+            (microseconds.max(), times.first().copied())
+        };
+        // Damage may have made up a time before the first start.
+        until(starts.first().map_or(u64::MAX, |first| first.offset));
+        let (mut last_us, mut last_time) = (None, None);
+        for (start, end) in starts.iter().zip(ends) {
+            let times = until(end);
+            let time = times.first();
             let stamp = start.what.stamp;
             let before = start.ticks.saturating_sub(stamp);
-            let is_restart = match (index, times().next()) {
-                (0, _) => before == 0,
-                _ if self.has_no_tasks(start) => true,
-                (_, None) => false,
-                (_, Some(time)) => match time.what {
+            let base = sessions.last().map_or(0, |session| session.ticks_before);
+            let is_restart = match time {
+                _ if before == 0 && !start.what.is_time || self.has_no_tasks(start) => Some(true),
+                None => None,
+                Some(time) if start.what.is_time => last_time.map_or(Some(false), |last| self.goes_back(&last, time)),
+                Some(time) => match time.what {
                     SystemTime::Cycles(cycles) => {
                         let since = time.ticks - start.ticks;
-                        let base = sessions.last().map_or(0, |session| session.ticks_before);
                         let off = |ticks: u64| {
                             let difference = cycles.wrapping_sub(ticks as u32);
                             difference.min(difference.wrapping_neg())
                         };
                         begins_again(off(stamp + since), off(time.ticks - base))
                     }
-                    SystemTime::Microseconds(us) => last_us.is_some_and(|last| self.us_begins_again(last, us, start, time.ticks)),
+                    SystemTime::Microseconds(us) => {
+                        // The clock showed no less than 0 at the start.
+                        self.us_begins_again(last_us.unwrap_or((0, base)), us, start, time.ticks)
+                    }
                 },
             };
-            if is_restart {
-                let counts_from_zero = index > 0 || times().next().is_none_or(|time| self.is_first_start(start, time));
+            if is_restart == Some(true) {
+                let counts_from_zero = before > 0 || time.is_none_or(|time| self.is_first_start(start, time));
                 let init = start.what.init;
                 sessions.push(SessionStart { offset: start.offset, stamp, ticks_before: before, init, counts_from_zero });
             }
-            let microseconds = times().filter_map(|time| match time.what {
-                SystemTime::Microseconds(us) => Some((us, time.ticks)),
-                SystemTime::Cycles(_) => None,
-            });
-            last_us = microseconds.max().or(last_us);
+            undecided += u64::from(is_restart.is_none() && !start.what.is_after_stop);
+            let (us, time) = latest(times);
+            (last_us, last_time) = (us.or(last_us), time.or(last_time));
         }
-        sessions
+        (sessions, undecided)
     }
 
     /// The offsets of overflow packets that damage has made up: two of the three counts after such a one are lower, or there are few
@@ -618,20 +658,36 @@ impl ScanFacts {
 
     /// Whether the operating system's clock begins again with a start: it goes back; or it shows no more than the time since the restart,
     /// and stands still although time has passed, or fits that time far better than a clock that goes on. `last` and `us` are its readings
-    /// before and after the start, with the ticks at the first, and `ticks` those at the second.
-    fn us_begins_again(&self, last: (u64, u64), us: u64, start: &Placed<Start>, ticks: u64) -> bool {
+    /// before and after the start, with the ticks at the first, and `ticks` those at the second. `None`: it may have.
+    fn us_begins_again(&self, last: (u64, u64), us: u64, start: &Placed<Start>, ticks: u64) -> Option<bool> {
         let (last_us, last_ticks) = last;
         if us < last_us {
-            return true;
+            return Some(true);
         }
-        let passed = self.in_us(ticks - last_ticks.min(ticks));
-        let Some((since, passed)) = self.in_us(start.what.stamp).zip(passed) else { return false };
+        let (since, passed) = self.in_us(start.what.stamp).zip(self.in_us(ticks - last_ticks.min(ticks)))?;
         if us > since.saturating_add(AHEAD_US) {
-            return false;
+            return Some(false);
         }
         let behind = passed.saturating_sub(us - last_us);
         let fits = if us == last_us { !start.what.is_after_stop } else { behind / 8 > since.abs_diff(us) };
-        behind >= STILL_US && fits
+        (behind >= STILL_US && fits).then_some(true)
+    }
+
+    /// Whether a clock has gone back from one reading to the next: missing packets can only make it go further than the time stamps do.
+    /// `None`: it may have.
+    fn goes_back(&self, last: &Placed<SystemTime>, time: &Placed<SystemTime>) -> Option<bool> {
+        let passed = time.ticks - last.ticks.min(time.ticks);
+        match (last.what, time.what) {
+            (SystemTime::Cycles(last), SystemTime::Cycles(cycles)) => {
+                let step = cycles.wrapping_sub(last).cast_signed();
+                Some(u64::try_from(step).map_or(true, |step| passed > u64::from(NEAR_TICKS) && step < passed / 8))
+            }
+            (SystemTime::Microseconds(last), SystemTime::Microseconds(us)) if us == last => {
+                self.in_us(passed).filter(|&passed| passed >= STILL_US).map(|_| true)
+            }
+            (SystemTime::Microseconds(last), SystemTime::Microseconds(us)) => Some(us < last),
+            _ => None,
+        }
     }
 
     /// Whether the first start of the input is also the target's first one since its restart: then its time stamp is the time since then.
@@ -650,10 +706,10 @@ impl ScanFacts {
 }
 
 /// Whether the time stamps' clock begins again with a start, by how far its reading is from both expectations, in ticks: that of a restart,
-/// and that of a clock that goes on.
-fn begins_again(as_restarted: u32, as_before: u32) -> bool {
-    let is_far = as_before > READING_TICKS || as_before > NEAR_TICKS && as_before / 8 > as_restarted;
-    as_restarted < READING_TICKS && is_far
+/// and that of a clock that goes on. `None`: it fits both.
+fn begins_again(as_restarted: u32, as_before: u32) -> Option<bool> {
+    let is_far = |one: u32, other: u32| one > READING_TICKS || one > NEAR_TICKS && one / 8 > other;
+    if is_far(as_restarted, as_before) { Some(false) } else { is_far(as_before, as_restarted).then_some(true) }
 }
 
 /// The first packet of a session.
@@ -686,6 +742,8 @@ pub(super) struct Setup {
     pub core: CoreId,
     pub facts: ScanFacts,
     pub sessions: Vec<SessionStart>,
+    /// How many other starts may be restarts of the target.
+    pub undecided: u64,
     /// Whether an earlier input has copies of the packets that concern all cores.
     pub is_copy: bool,
 }
@@ -739,9 +797,9 @@ impl Recording for Scanner {
                 ledger.enter_unplaced(losses::METADATA_LIMIT, excess);
             }
             let core = CoreId(options.core.unwrap_or(u16::try_from(index).unwrap_or(u16::MAX)));
-            let sessions = facts.sessions();
+            let (sessions, undecided) = facts.sessions();
             let is_copy = index > 0 && reading == Reading::CoreBit;
-            setups.push(Setup { options, reading, core, facts, sessions, is_copy });
+            setups.push(Setup { options, reading, core, facts, sessions, undecided, is_copy });
         }
         let decode = Decoder(setups.iter().map(|setup| setup.reading).collect());
         let cores = setups.iter().map(Setup::cores).collect();

@@ -370,6 +370,11 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
     if setups.iter().any(|setup| setup.reading == Reading::Wide) {
         detail("numbers", "of up to 64 bits".to_owned(), "inferred: packets at the begin have numbers of more than 32");
     }
+    let undecided: u64 = setups.iter().map(|setup| setup.undecided).max().unwrap_or(0);
+    if undecided > 0 {
+        let value = format!("{undecided} more, each of which may be a restart of the target");
+        detail("starts of the recorder", value, "inferred: the clocks at them fit both");
+    }
     if let Some(first) = shared.inferred_functions {
         let source = "inferred: their first arguments are addresses of functions in the program";
         detail("function calls", format!("event ids {first} and {}", first + 1), source);
