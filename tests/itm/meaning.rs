@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use traceconv::format::OptionValue;
-use traceconv::format::itm::encode::{exception, sample, text, ticks};
+use traceconv::format::itm::encode::{exception, packet, sample, text, ticks};
 use traceconv::format::itm::generate::{CLOCK_HZ, GenerateOptions, SAMPLE_PERIOD, SYSTICK, Times, UART, generate_with_truth};
 use traceconv::frame::swo::{Delay, Packet};
 use traceconv::frame::tpiu;
@@ -365,4 +365,55 @@ fn lines_are_put_together() {
         }
     });
     assert_eq!(logs, [1024, 476, 1024, 476]);
+}
+
+/// A session of global time: a whole time stamp, then a write and a time stamp every 1000 ticks.
+fn session(first: u64, writes: u64, capture: &mut Vec<u8>) {
+    let low =
+        |ticks: u64| Packet::GlobalLow { value: ticks as u32 & 0x03FF_FFFF, bits: 26, has_wrapped: false, clock_changed: false };
+    for one in [Packet::Sync, low(first), Packet::GlobalHigh { value: first >> 26 }] {
+        packet(one, capture);
+    }
+    for index in 1..=writes {
+        packet(Packet::Port { port: 2, bytes: 1, value: 7 }, capture);
+        packet(low(first + 1000 * index), capture);
+    }
+}
+
+/// Nothing in the stream says that the target was reset, but its counter of global time begins again with a whole time stamp.
+#[test]
+fn global_time_that_begins_again_begins_a_session() {
+    for (first, writes) in [(5_000, 3), (5_000, 60), (60_000_000, 5), (7 << 30, 60)] {
+        let mut capture = Vec::new();
+        session(first, writes, &mut capture);
+        session(5_000, writes, &mut capture);
+        session(5_200, writes, &mut capture);
+        let conversion = convert(&capture, Cut::WHOLE);
+        assert_eq!(conversion.summary.facts.sessions, 3, "{first} {writes}");
+        assert_eq!(lost(&conversion, losses::SESSION_RESTART).0, 2);
+        assert_eq!(lost(&conversion, losses::TIME_OUTLIER).0 + lost(&conversion, losses::TIME_HELD).0, 0);
+        let times: Vec<u64> = times(&subject(), &capture).into_iter().flatten().collect();
+        for session in times.chunks(writes as usize) {
+            let is_step = |pair: &[u64]| (pair[1] - pair[0]).abs_diff(1000 * 1_000_000_000 / CLOCK_HZ) <= 1;
+            assert!(session.windows(2).all(is_step), "{first} {writes}: {session:?}");
+        }
+        assert!(times.is_sorted());
+    }
+    let mut capture = Vec::new();
+    session(5_000, 60, &mut capture);
+    session(5_000 + 60_000, 60, &mut capture);
+    assert_eq!(convert(&capture, Cut::WHOLE).summary.facts.sessions, 1);
+}
+
+/// After a long silence the high bits are several steps ahead, while the low bits may seem to have gone on a little.
+#[test]
+fn high_bits_after_a_long_silence_are_believed() {
+    let mut capture = Vec::new();
+    session(5_000, 60, &mut capture);
+    let silent = 7u64 << 26;
+    packet(Packet::Port { port: 2, bytes: 1, value: 7 }, &mut capture);
+    packet(Packet::GlobalLow { value: 66_000, bits: 26, has_wrapped: true, clock_changed: false }, &mut capture);
+    packet(Packet::GlobalHigh { value: 7 }, &mut capture);
+    let times: Vec<u64> = times(&subject(), &capture).into_iter().flatten().collect();
+    assert_eq!(times.last(), Some(&((silent + 66_000) * 1_000_000_000 / CLOCK_HZ)));
 }

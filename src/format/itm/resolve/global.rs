@@ -15,6 +15,12 @@ const LOW_MASK: u32 = (1 << LOW_BITS) - 1;
 /// Of this number of time stamps one after the other, at most one is damaged.
 const ALIKE: usize = 4;
 
+/// How much a whole time stamp that goes back speaks for a counter that began again, in bits: few time stamps are whole, but the first one is.
+/// It may be damaged, unless this number of others follow it.
+const WHOLE_BITS: u8 = 60;
+const CERTAIN_BITS: u8 = 120;
+const FOLLOWED_BY: usize = 2;
+
 /// The counter.
 pub(super) struct Global {
     judge: Judge,
@@ -27,12 +33,17 @@ pub(super) struct Global {
     unchanged: u64,
     /// They have changed, and follow.
     is_stale: bool,
+    /// The last packet of low bits has all of them.
+    is_whole: bool,
     /// How far their first packet is from them, and how many packets agree with it.
     first: Option<(u64, u32)>,
     /// How far the last packet of high bits was from the count. If the next one is as far, the count is wrong.
     suspect: Option<i64>,
     /// The ticks before the counter began again.
     before: u64,
+    is_damaged: bool,
+    /// Whether the last packet of high bits was not believed.
+    pub is_refused: bool,
 }
 
 impl Global {
@@ -45,9 +56,12 @@ impl Global {
             high: high.max(0).cast_unsigned(),
             unchanged: high.min(0).unsigned_abs(),
             is_stale: false,
+            is_whole: false,
             first: None,
             suspect: None,
             before: 0,
+            is_damaged: false,
+            is_refused: false,
         }
     }
 
@@ -58,6 +72,7 @@ impl Global {
                 let mask = 1u32.checked_shl(u32::from(bits)).unwrap_or(0).wrapping_sub(1);
                 self.low = self.low & !mask | value & LOW_MASK;
                 self.is_stale = has_wrapped;
+                self.is_whole = u32::from(bits) == LOW_BITS;
                 if has_wrapped {
                     return false;
                 }
@@ -66,8 +81,10 @@ impl Global {
                 let was_stale = std::mem::take(&mut self.is_stale);
                 self.take_high(value, was_stale);
                 if !was_stale {
+                    let before = self.waiting.iter().rev().nth(1).map_or(self.judge.last(), |(before, _)| before.raw);
                     if let Some((last, _)) = self.waiting.back_mut() {
                         last.raw = self.high << LOW_BITS | last.raw & u64::from(LOW_MASK);
+                        last.restart_bits = if self.is_whole && last.raw < before { WHOLE_BITS } else { 0 };
                     }
                     return false;
                 }
@@ -77,7 +94,19 @@ impl Global {
         let raw = self.high << LOW_BITS | u64::from(self.low);
         self.waiting.push_back((Stamp { raw, offset, ..Stamp::default() }, packets));
         self.recognise_wrap();
+        self.recognise_restart();
         true
+    }
+
+    /// Whether the last time stamps follow a whole one that went back, and have not come to where the counter was before.
+    fn recognise_restart(&mut self) {
+        let Some(index) = self.waiting.len().checked_sub(1 + FOLLOWED_BY) else { return };
+        let raw = |index: usize| self.waiting.get(index).map_or(0, |(stamp, _)| stamp.raw);
+        let before = index.checked_sub(1).map_or(self.judge.last(), raw);
+        let follows = (index..index + FOLLOWED_BY).all(|index| (raw(index)..before).contains(&raw(index + 1)));
+        if let Some((stamp, _)) = self.waiting.get_mut(index).filter(|(stamp, _)| follows && stamp.restart_bits > 0) {
+            stamp.restart_bits = CERTAIN_BITS;
+        }
     }
 
     /// Counts a wrap whose high bits are missing: the last time stamps are nearly the whole range of low bits before those before.
@@ -89,7 +118,8 @@ impl Global {
         let is_after = |late: usize| {
             before.clone().filter(|early| raw(late).saturating_add(1 << LOW_BITS >> 1) < raw(*early)).count() + 1 >= ALIKE
         };
-        if after.clone().filter(|late| is_after(*late)).count() + 1 < ALIKE {
+        let begins_again = self.waiting.range(start..).any(|(stamp, _)| stamp.restart_bits > 0);
+        if begins_again || after.clone().filter(|late| is_after(*late)).count() + 1 < ALIKE {
             return;
         }
         self.high += 1;
@@ -109,16 +139,21 @@ impl Global {
         };
         let more = value.wrapping_sub(first).wrapping_sub(expected) as i64;
         let is_confirmed = self.suspect.replace(more) == Some(more);
+        // Damage hardly makes up lower high bits right after all low bits.
+        let may_be_flip = self.is_damaged || (value ^ first.wrapping_add(expected)).is_power_of_two();
+        let begins_again = more < 0 && !was_stale && self.is_whole && !may_be_flip;
         if more == 0 {
             self.first = Some((first, support.saturating_add(1)));
         } else if is_confirmed && (more < 0 || support == 1) {
             // The counter began again, or its first high bits were damaged.
             self.first = Some((first.wrapping_add_signed(more), 2));
             self.suspect = None;
-        } else if is_confirmed || more > 0 && self.is_leap() {
-            // Silence.
+        } else if is_confirmed || begins_again || more > 0 && self.is_leap() {
+            // Silence, or the counter began again.
             self.high = self.high.saturating_add_signed(more) & (u64::MAX >> LOW_BITS);
             self.suspect = None;
+        } else {
+            self.is_refused = true;
         }
     }
 
@@ -137,6 +172,7 @@ impl Global {
 
     /// Bytes are damaged, or packets were dropped.
     pub fn note_damage(&mut self) {
+        self.is_damaged = true;
         self.judge.note_damage();
     }
 
@@ -148,15 +184,16 @@ impl Global {
         let (stamp, packets) = self.waiting.pop_front()?;
         let ahead = self.waiting.iter().map(|(stamp, _)| *stamp);
         if let Some(ticks) = ahead.clone().next().and_then(|next| self.judge.step(stamp.raw, next.raw)) {
-            return Some(Certain { ticks: self.before.wrapping_add(ticks), packets });
+            return Some(Certain { ticks: self.before.wrapping_add(ticks), packets, is_restart: false });
         }
         let reached = self.before.wrapping_add(self.judge.reached().unwrap_or(0));
         let judged = self.judge.judge(stamp, ahead, bytes);
-        if judged.verdict == Verdict::Restarted {
-            ledger.enter(losses::TIME_HELD, stamp.offset, 0);
+        let is_restart = judged.verdict == Verdict::Restarted;
+        if is_restart {
+            ledger.enter(losses::SESSION_RESTART, stamp.offset, 0);
             self.before = reached.wrapping_sub(judged.ticks);
         }
         self.judge.enter(&judged, stamp.offset, rate, ledger);
-        Some(Certain { ticks: self.before.wrapping_add(judged.ticks), packets })
+        Some(Certain { ticks: self.before.wrapping_add(judged.ticks), packets, is_restart })
     }
 }

@@ -11,10 +11,13 @@ use super::InputOptions;
 use super::decode::{FramedReader, Record, Records, Wrapping};
 use super::highs::Highs;
 use super::scan::{LOCAL_COUNTER, PortFacts, ScanFacts};
+use crate::clock::SESSIONS_LIMIT;
 use crate::format::program::{ElfFile, shortcomings};
 use crate::format::{Detail, Facts, ListRecord, Part, Resolve, Resolved};
 use crate::frame::swo::{Delay, NoPacket, Packet};
-use crate::model::{Certainty, CoreId, Finding, Ledger, LossKind, LossNote, Matter, Nanos, Rate, Ticks, losses};
+use crate::model::{
+    Certainty, CoreId, Event, EventKind, Finding, Ledger, LossKind, LossNote, Matter, Nanos, Rate, Ticks, losses,
+};
 use events::Meaning;
 use global::Global;
 
@@ -69,6 +72,8 @@ struct Stamped {
     end: u64,
     ticks: u64,
     delay: Delay,
+    /// A session begins before them.
+    is_restart: bool,
 }
 
 struct InputResolver {
@@ -85,6 +90,9 @@ struct InputResolver {
     global: Global,
     /// The local and the global ticks of the first and the last global time stamp.
     both_times: Option<[(u64, u64); 2]>,
+    /// How often the global ticks went back.
+    went_back: u64,
+    session: u32,
     /// How many packets wait for the judgement of their global time stamp.
     unjudged: u64,
     last_ns: u64,
@@ -109,6 +117,8 @@ struct InputResolver {
 struct Certain {
     ticks: u64,
     packets: u64,
+    /// The counter began again.
+    is_restart: bool,
 }
 
 impl Resolver {
@@ -143,6 +153,8 @@ impl Resolver {
                 ticks: 0,
                 global: Global::new(high),
                 both_times: None,
+                went_back: 0,
+                session: 0,
                 unjudged: 0,
                 last_ns: 0,
                 held: Vec::new(),
@@ -289,7 +301,8 @@ impl Resolve for Resolver {
     }
 
     fn facts(&self) -> Facts {
-        let mut facts = self.facts.clone();
+        let sessions = 1 + self.inputs.iter().map(|input| input.session).max().unwrap_or(0);
+        let mut facts = Facts { sessions, ..self.facts.clone() };
         for (input, details) in self.inputs.iter().zip(&mut facts.details_of) {
             let mut detail = |name, value: String| {
                 details.push(Detail { name, value, source: "recorded in the capture".to_owned() });
@@ -300,6 +313,10 @@ impl Resolve for Resolver {
                     "delayed time stamps",
                     format!("{of_stamp} of the time stamp, {of_packets} of the packets, {both} of both"),
                 );
+            }
+            if input.went_back > 0 {
+                let times = if input.went_back == 1 { "once".to_owned() } else { format!("{} times", input.went_back) };
+                detail("global time", format!("went back {times}, as after a reset"));
             }
             if let Some([first, last]) = input.both_times
                 && last.0 > first.0
@@ -411,13 +428,18 @@ impl InputResolver {
                     self.unjudged += packets;
                     self.judge(self.unjudged > UNJUDGED_LIMIT, bytes, out);
                 }
+                if std::mem::take(&mut self.global.is_refused) {
+                    out.ledger.enter(losses::TIME_OUTLIER, record.offset, 0);
+                }
             }
             (Ok(packet @ (Packet::GlobalLow { .. } | Packet::GlobalHigh { .. })), TimeBase::Local) => {
                 if self.global.take(packet, record.offset, 0)
                     && let Some(reading) = self.global.take_reading()
                 {
                     let pair = (self.ticks, reading);
-                    self.both_times = Some([self.both_times.map_or(pair, |pairs| pairs[0]), pair]);
+                    let goes_back = self.both_times.is_some_and(|pairs| reading < pairs[1].1);
+                    self.went_back += u64::from(goes_back);
+                    self.both_times = Some([self.both_times.filter(|_| !goes_back).map_or(pair, |pairs| pairs[0]), pair]);
                 }
             }
             (Err(_) | Ok(Packet::Overflow), TimeBase::Global) => self.global.note_damage(),
@@ -444,9 +466,12 @@ impl InputResolver {
 
     /// Judges the global time stamps that have enough others after them, or all.
     fn judge(&mut self, is_last: bool, bytes: &[u8], out: &mut Resolved<'_>) {
-        while let Some(Certain { ticks, packets }) = self.global.next(is_last, bytes, self.rate, out.ledger) {
+        while let Some(Certain { ticks, packets, is_restart }) = self.global.next(is_last, bytes, self.rate, out.ledger) {
             self.ticks = ticks;
             self.stamp(self.stamped + packets, ticks, Delay::default());
+            if let (true, Some(last)) = (is_restart, self.stamps.last_mut()) {
+                last.is_restart = true;
+            }
             self.unjudged -= packets;
         }
     }
@@ -454,7 +479,7 @@ impl InputResolver {
     /// The packets up to this number have a time.
     #[inline]
     fn stamp(&mut self, end: u64, ticks: u64, delay: Delay) {
-        self.stamps.push(Stamped { end, ticks, delay });
+        self.stamps.push(Stamped { end, ticks, delay, is_restart: false });
         self.stamped = end;
     }
 
@@ -484,13 +509,18 @@ impl InputResolver {
         let end = end.min(self.released + most as u64);
         let mut done = 0;
         while self.released < end
-            && let Some(&Stamped { end: stamped, ticks, delay }) = self.stamps.get(self.first_stamp)
+            && let Some(stamp) = self.stamps.get_mut(self.first_stamp)
         {
+            let is_restart = std::mem::take(&mut stamp.is_restart);
+            let Stamped { end: stamped, ticks, delay, .. } = *stamp;
             let until = stamped.min(end);
             self.first_stamp += usize::from(until == stamped);
             let nanos = self.rate.to_nanos(Ticks(ticks));
             let time = nanos.unwrap_or(Nanos::MAX).max(Nanos(self.last_ns));
             self.last_ns = time.0;
+            if is_restart {
+                self.begin_session(time, out);
+            }
             let count = usize::try_from(until - self.released).unwrap_or(usize::MAX);
             for record in packets.get(done..).map_or(&[][..], |rest| rest.get(..count).unwrap_or(rest)) {
                 done += 1;
@@ -518,6 +548,17 @@ impl InputResolver {
             self.released = until;
         }
         done
+    }
+
+    /// The target was reset: nothing goes on.
+    #[cold]
+    fn begin_session(&mut self, time: Nanos, out: &mut Resolved<'_>) {
+        if self.session + 1 < SESSIONS_LIMIT {
+            self.session += 1;
+            self.meaning.finish(time, out);
+            self.meaning.forget();
+            out.batch.events.push(Event { time, core: self.core, kind: EventKind::SessionStart(self.session) });
+        }
     }
 
     /// Notes that packets are missing before this one, and passes on the losses before it.
