@@ -250,30 +250,33 @@ impl Decoder {
         let first = self.first_time(frames, at, &mut payload);
         let mut order = Order::starting_at(first.unwrap_or(0));
         let mut scratch = [0; cobs::SHORT_WINDOW_BYTES];
-        for delimiter in Delimiters::<DELIMITER>::new(frames, at) {
-            let len = delimiter + 1 - at;
-            if self.short_frame(beyond, at, len, records, &mut order, &mut scratch) {
-            } else if len == 1 {
-                // Erased memory and sparse files are runs of these.
-                add_bad(records, part, at, len, BadFrame::Empty, 0);
-            } else {
-                match self.frame_in_full(part.get(at..at + len).unwrap_or(&[]), &mut payload, &mut records.text) {
-                    Ok((record, stamp)) => {
-                        order.note(&record);
-                        records.frames.push(Stored { record, offset: saturate(at), core: 0, stamp });
-                    }
-                    Err(reason) => {
-                        let delta = self.delta_of_unknown(reason, &payload);
-                        let sync = self.sync_within(part.get(at..at + len).unwrap_or(&[]), &mut payload, &mut records.text);
-                        add_bad(records, part, at, sync.map_or(len, |sync| sync.0), reason, delta);
-                        if let Some((before, record)) = sync {
-                            let offset = saturate(at + before);
-                            records.frames.push(Stored { record, offset, core: 0, stamp: Stamp::Absolute });
+        loop {
+            let cut = self.cut_frame(frames, at, &mut payload, &mut records.text);
+            let whole = frames.get(..cut.map_or(frames.len(), |cut| cut.0)).unwrap_or(&[]);
+            for delimiter in Delimiters::<DELIMITER>::new(whole, at) {
+                let len = delimiter + 1 - at;
+                if self.short_frame(beyond, at, len, records, &mut order, &mut scratch) {
+                } else if len == 1 {
+                    // Erased memory and sparse files are runs of these.
+                    add_bad(records, part, at, len, BadFrame::Empty, 0);
+                } else {
+                    match self.frame_in_full(part.get(at..at + len).unwrap_or(&[]), &mut payload, &mut records.text) {
+                        Ok((record, stamp)) => {
+                            order.note(&record);
+                            records.frames.push(Stored { record, offset: saturate(at), core: 0, stamp });
                         }
+                        Err(reason) => add_bad(records, part, at, len, reason, self.delta_of_unknown(reason, &payload)),
                     }
                 }
+                at += len;
             }
-            at += len;
+            let Some((start, sync, end, record)) = cut else { break };
+            let frame = part.get(start..end).unwrap_or(&[]);
+            // With the sync, it may look whole.
+            let reason = self.frame_in_full(frame, &mut payload, &mut records.text).err().unwrap_or(BadFrame::LooseBytes);
+            add_bad(records, part, start, sync - start, reason, self.delta_of_unknown(reason, &payload));
+            records.frames.push(Stored { record, offset: saturate(sync), core: 0, stamp: Stamp::Absolute });
+            at = end;
         }
 
         let bad: u64 = records.bad.iter().map(|bad| u64::from(bad.len)).sum();
@@ -327,12 +330,30 @@ impl Decoder {
         self.payload(payload, texts)
     }
 
-    /// The sync at the end of a bad frame, and where it starts: a target that is reset within a frame does not end it.
+    /// The first frame from `at` on that a sync is within: where both start, the end, and the sync. A target that is reset within a frame
+    /// does not end it.
     #[cold]
-    fn sync_within(&self, bad: &[u8], payload: &mut Vec<u8>, texts: &mut Vec<u8>) -> Option<(usize, Record<TextRef>)> {
-        let at = sync_frame::place_within(bad)?;
-        let sync = self.frame_in_full(bad.get(at..)?, payload, texts).ok()?.0;
-        (self.wire == Wire::Superset && matches!(sync, Record::Sync { .. })).then_some((at, sync))
+    fn cut_frame(
+        &self,
+        frames: &[u8],
+        mut at: usize,
+        payload: &mut Vec<u8>,
+        texts: &mut Vec<u8>,
+    ) -> Option<(usize, usize, usize, Record<TextRef>)> {
+        if self.wire != Wire::Superset {
+            return None;
+        }
+        let begin = memchr::memmem::Finder::new(&sync_frame::BEGIN);
+        loop {
+            let found = at + begin.find(frames.get(at..)?)?;
+            let start = memchr::memrchr(DELIMITER, frames.get(at..found)?).map_or(at, |delimiter| at + delimiter + 1);
+            at = found + memchr::memchr(DELIMITER, frames.get(found..)?)? + 1;
+            let frame = frames.get(start..at)?;
+            let Some(within) = sync_frame::place_within(frame) else { continue };
+            if let Ok((sync @ Record::Sync { .. }, _)) = self.frame_in_full(frame.get(within..)?, payload, texts) {
+                return Some((start, start + within, at, sync));
+            }
+        }
     }
 
     /// The record in one frame, given with its delimiter, and the kind of its time. The frame is decoded into `payload`.

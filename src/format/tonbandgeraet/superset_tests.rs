@@ -407,7 +407,58 @@ fn both_passes_find_the_same_syncs_in_bad_frames() {
     let records = Decoder::new(Wire::Superset, true).records(&capture, 0..capture.len());
     let decoded = records.frames.iter().filter(|stored| matches!(stored.record, Record::Sync { .. }));
     assert_eq!(found, decoded.map(|stored| u64::from(stored.offset)).collect::<Vec<u64>>());
-    assert_eq!(found.len(), frames.len() - 300 + 1);
+    assert_eq!(found.len(), frames.len() - 300 + 2);
+}
+
+/// The rest of a frame that a reset cut may make a valid one of the start after it: a longer text, or fields of a later version.
+#[test]
+fn a_cut_frame_hides_no_start() {
+    let mut sequence = Sequence::new(1, (1, 1), 0, 100);
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    sequence.start(1000);
+    for n in 0..20 {
+        sequence.event(0, 1000 + 10 * n, &Record::Evtmarker { ts: 0, evtmarker_id: 3, msg: b"boot, boot" }, &mut first);
+    }
+    let text = first.len();
+    sequence.stop(0, 1300, &mut first);
+    let mut sequence = Sequence::new(1, (1, 1), 0, 100);
+    sequence.start(500);
+    for n in 0..20 {
+        sequence.event(0, 500 + 10 * n, &Record::IsrEnter { ts: 0, isr_id: n as u32 }, &mut second);
+    }
+    for cut in text - 14..first.len() {
+        let found = resolve(&[&first[..cut], &second].concat(), 1 << 20);
+        assert_eq!(found.facts.sessions, 2, "cut at {cut}: {:?}", found.entries());
+        assert!(found.ledger.at_least_lost() <= 1, "cut at {cut}: {:?}", found.entries());
+        let times = found.times();
+        let second = &times[times.len() - 20..];
+        assert!(second.windows(2).all(|pair| pair[1] - pair[0] == 10), "cut at {cut}: {times:?}");
+    }
+}
+
+/// A start says so surely: if the clock has gone back with it, however little, the target was reset.
+#[test]
+fn a_start_with_an_earlier_clock_is_a_reset() {
+    for back in [1, 100, 10_000] {
+        for count in [3, 50] {
+            let mut capture = Vec::new();
+            for start in [100_000, 100_000 + 7 * (count - 1) - back, 80_000] {
+                let mut sequence = Sequence::new(2, (1, 1), 0, 100);
+                sequence.start(start);
+                for n in 0..count {
+                    sequence.event((n % 2) as u32, start + 7 * n, &Record::IsrEnter { ts: 0, isr_id: 3 }, &mut capture);
+                }
+            }
+            let found = resolve(&capture, 1 << 20);
+            assert_eq!(found.facts.sessions, 3, "{back} {count}: {:?}", found.entries());
+            let is_event = |event: &EventKind| matches!(event, EventKind::IsrEnter { .. });
+            let times: Vec<u64> = found.events.iter().filter(|event| is_event(&event.2)).map(|event| event.0.0).collect();
+            assert_eq!(times.len(), 3 * count as usize);
+            for session in times.chunks(count as usize) {
+                assert!(session.windows(2).all(|pair| pair[1] - pair[0] == 7), "{back} {count}: {session:?}");
+            }
+        }
+    }
 }
 
 #[test]

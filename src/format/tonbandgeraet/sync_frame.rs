@@ -16,9 +16,9 @@ pub const VERSION: u8 = 1;
 /// What its frame begins with, after the first byte, which COBS adds.
 pub const BEGIN: [u8; 3] = [SYNC, MAGIC, VERSION];
 
-/// Where a sync's frame may begin within a bad frame, after its first bytes.
-pub fn place_within(bad: &[u8]) -> Option<usize> {
-    memchr::memmem::find(bad.get(2..)?, &BEGIN).map(|begin| begin + 1)
+/// Where the last sync's frame may begin within another one, after the first bytes of that.
+pub fn place_within(frame: &[u8]) -> Option<usize> {
+    memchr::memmem::rfind(frame.get(2..)?, &BEGIN).map(|begin| begin + 1)
 }
 
 /// More cores than any target has.

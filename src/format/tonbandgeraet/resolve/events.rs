@@ -607,7 +607,14 @@ impl Resolver {
                 true
             }
             Record::Sync { .. } if mark == Some(Mark::Begun) => true,
-            Record::Sync { fields } => SyncFields::read(chunk.bytes(*fields)).is_ok_and(|sync| sync.starts()),
+            Record::Sync { fields } => match SyncFields::read(chunk.bytes(*fields)) {
+                Ok(sync) if sync.starts() => {
+                    // In a snapshot, the buffer of another core may begin.
+                    input.recording_start = Some(offset).filter(|_| input.timed_before && !sync.is_snapshot());
+                    true
+                }
+                _ => false,
+            },
             // In the superset, metadata may occur anywhere.
             _ if input.restorer.is_some() => false,
             // A single one may be made of a damaged change of the core. A start sends several.

@@ -353,8 +353,11 @@ impl Resolver {
         let is_later = input.state().clock.reached().is_some_and(|reached| reached <= ticks);
         let session = input.session;
         let input = &mut self.inputs[index];
-        if let Some(offset) = start.filter(|_| is_later && session + 1 < SESSIONS_LIMIT)
-            && creates_again(&self.sessions[input.slot()], at)
+        let is_superset = input.restorer.is_some();
+        if let Some(offset) = start.filter(|_| session + 1 < SESSIONS_LIMIT)
+            // A sync that starts a recording says so surely: if the clock has gone back, the target was reset.
+            && (is_superset && input.states.iter().any(|state| state.clock.reached().is_some_and(|reached| reached > ticks))
+                || is_later && creates_again(&self.sessions[input.slot()], at))
         {
             let offset = input.restart_sign.unwrap_or(offset);
             let clock = &mut input.state().clock;
@@ -364,7 +367,7 @@ impl Resolver {
         let time = self.time(at, (&stored.record, start.is_some()), ticks, next, out);
         out.batch.note_judged(at.offset(), time);
         let input = &mut self.inputs[index];
-        if let Some(offset) = start.filter(|_| is_later && input.session == session) {
+        if let Some(offset) = start.filter(|_| is_later && input.session == session && !is_superset) {
             let kind = losses::RECORDING_RESTARTED;
             out.ledger.enter(kind, offset, 0);
             LossNote { kind, offset, bytes: 0, at_least_lost: 0 }.add_to(&mut input.gap);
