@@ -213,6 +213,69 @@ fn an_empty_that_damage_makes_up_begins_no_session() {
     assert_eq!((conversion.summary.facts.sessions, lost), (1, 0), "{:?}", conversion.summary.ledger);
 }
 
+impl Target {
+    /// Names, of which the first has the number `first`.
+    fn names(mut self, first: u8) -> Target {
+        self.encoder.seq = first - 1;
+        for object in 0..20 {
+            let name = format!("Blinky{object}");
+            let values = [Value::Uint(OBJECT + object), Value::Bytes(name.as_bytes())];
+            self.encoder.record(Kind::ObjDict, &values, &mut self.bytes);
+        }
+        self
+    }
+}
+
+/// Recordings of a target that is reset at once after each but the last.
+fn boots(count: u64) -> Vec<Vec<u8>> {
+    let boot = |random| {
+        let mut target = Target { random, bytes: Vec::new(), ..Target::new(4, 10_000) };
+        target.encoder.seq = 0;
+        target.encoder.numbers(Kind::Empty, &[], &mut target.bytes);
+        target.encoder.seq = 2;
+        target.names(3).run(30 + random).bytes
+    };
+    (1..=count).map(boot).collect()
+}
+
+/// The sessions of a recording, and how many frames are lost.
+fn sessions_and_lost(bytes: &[u8]) -> (u32, u64) {
+    let conversion = subject(Sizes::default()).convert(bytes, Cut::WHOLE);
+    (conversion.summary.facts.sessions, conversion.summary.ledger.entries().iter().map(|entry| entry.at_least_lost).sum())
+}
+
+#[test]
+fn a_copy_of_a_piece_with_a_start_up_is_no_reset() {
+    let boots = boots(4);
+    let whole = boots.concat();
+    let (_, lost) = sessions_and_lost(&whole);
+    let start = boots[0].len() + boots[1].len();
+    for (before, after) in [(200, 100), (333, 777), (901, 402), (1501, 2003)] {
+        let piece = &whole[start - before..start + after];
+        // Right after the original, later, and earlier.
+        for place in [start + after, start + after + 1404, start - before - 600] {
+            let mut capture = whole.clone();
+            capture.splice(place..place, piece.iter().copied());
+            let (sessions, more) = sessions_and_lost(&capture);
+            assert!(sessions == 4 && more <= lost + 1, "{before} and {after} bytes at {place}: {sessions} sessions, {more} lost");
+        }
+    }
+}
+
+#[test]
+fn resets_of_a_program_that_sends_the_same_each_time_are_resets() {
+    let boot = &boots(1)[0];
+    assert_eq!(sessions_and_lost(&boot.repeat(5)).0, 5);
+    // With frames missing in one of them, or with one that ends sooner.
+    let part = frames(boot);
+    for gone in [30..32, 70..100, 120..121, 140..part.len()] {
+        let mut kept = part.clone();
+        kept.drain(gone.clone());
+        let capture = [boot.repeat(2), kept.concat(), boot.repeat(2)].concat();
+        assert_eq!(sessions_and_lost(&capture).0, 5, "without {gone:?}");
+    }
+}
+
 #[test]
 fn missing_frames_are_no_resets_of_a_short_counter() {
     for random in 1..9 {
@@ -228,5 +291,42 @@ fn missing_frames_are_no_resets_of_a_short_counter() {
         }
         let conversion = subject(target.encoder.layout.config.sizes).convert(&kept, Cut::WHOLE);
         assert_eq!(conversion.summary.facts.sessions, 1, "{random}: {:?}", conversion.summary.ledger);
+    }
+}
+
+#[test]
+fn names_that_come_again_with_their_numbers_are_a_reset_though_the_clock_goes_on() {
+    for (time_bytes, records_ticks) in [(4, false), (4, true)] {
+        for ticks in 40..60 {
+            let mut target = Target { bytes: Vec::new(), records_ticks, ..Target::new(time_bytes, 10_000) };
+            for _ in 0..3 {
+                // EMPTY and TARGET_INFO are lost.
+                target = target.names(3).run(ticks);
+                // The count of clock ticks begins again, the clock does not.
+                target.records_ticks = false;
+            }
+            let conversion = target.convert();
+            assert_eq!(conversion.summary.facts.sessions, 3, "{time_bytes} bytes: {:?}", conversion.summary.ledger);
+            assert!(conversion.summary.ledger.entries().iter().all(|entry| entry.at_least_lost == 0));
+        }
+    }
+}
+
+#[test]
+fn names_that_come_again_with_other_numbers_are_no_reset() {
+    for time_bytes in [4] {
+        for missing in 20..40 {
+            let mut target =
+                Target { bytes: Vec::new(), records_ticks: false, ..Target::new(time_bytes, 10_000) }.names(3).run(50);
+            // Names are sent upon request, and frames before them are lost: by chance one of them has a number of the first ones.
+            let all = target.bytes.len();
+            target = target.names(240);
+            let again = frames(&target.bytes[all..]).into_iter().skip(18).collect::<Vec<_>>().concat();
+            target.bytes.truncate(all);
+            target.bytes.extend_from_slice(&again);
+            target.tick += missing;
+            let conversion = target.run(50).convert();
+            assert_eq!(conversion.summary.facts.sessions, 1, "{time_bytes} bytes: {:?}", conversion.summary.ledger);
+        }
     }
 }

@@ -19,6 +19,7 @@ pub mod infer;
 pub mod info;
 pub mod layout;
 pub mod names;
+mod pieces;
 mod probe;
 pub mod record;
 pub mod repair;

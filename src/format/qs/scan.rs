@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 
+use crate::clock::SESSIONS_LIMIT;
 use crate::format::{Facts, Part, Recording, Stages, is_unrecorded};
 use crate::frame::split::Delimiters;
 use crate::model::{CoreId, Ledger, TextRef, losses};
@@ -15,6 +16,7 @@ use super::decode::{self, Decoder, Decoders};
 use super::frame::{self, ESCAPE, FLAG};
 use super::infer::Evidence;
 use super::info::TargetInfo;
+use super::pieces;
 use super::record::IDS_END;
 use super::resolve::{DrawOptions, Resolver};
 use super::sessions::Sessions;
@@ -45,8 +47,8 @@ impl Recording for Scanner {
         Collector::scan(part.input, part.start..part.end)
     }
 
-    fn join(&self, _bytes: &[u8], facts: &mut Collector, next: ScanFacts) {
-        facts.add_part(next);
+    fn join(&self, bytes: &[u8], facts: &mut Collector, next: ScanFacts) {
+        facts.add_part(bytes, next);
     }
 
     fn finish(self, facts: Vec<Collector>, ledgers: &mut [Ledger]) -> Stages<Decoders, Resolver> {
@@ -123,6 +125,8 @@ pub struct Metadata {
 pub struct ScanFacts {
     /// In file order. Repeated names in a session are left out.
     pub metadata: Vec<Metadata>,
+    /// Copies of pieces in which the target starts up, in file order.
+    pub copies: Vec<Range<u64>>,
     /// The first records of time events, in file order.
     pub time_events: Vec<Metadata>,
     /// The first records of clock ticks, each with the next record that has a time stamp, in file order.
@@ -275,6 +279,8 @@ static CLASSES: [u8; 256] = {
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     facts: ScanFacts,
+    /// Where the target starts up, in bytes.
+    starts: Vec<u64>,
     /// The names already sent in the current session.
     sent: FxHashSet<Box<[u8]>>,
 }
@@ -376,9 +382,29 @@ impl Collector {
         self.facts.metadata.push(Metadata { offset, id, data, empty_before });
     }
 
-    /// Adds the facts of the next part.
-    pub fn add_part(&mut self, part: ScanFacts) {
+    /// Whether the start-up at an offset is in a copy.
+    fn is_copied(&mut self, input: &[u8], offset: u64) -> bool {
+        let end = self.facts.copies.last().map_or(0, |copy| copy.end);
+        let is_new = self.starts.last().is_none_or(|&last| last < offset) && self.starts.len() < SESSIONS_LIMIT as usize;
+        if is_new && offset >= end {
+            let copy = pieces::copy_around(input, usize::try_from(offset).unwrap_or(usize::MAX), &self.starts);
+            let copy = copy.map(|copy| copy.start as u64..copy.end as u64);
+            self.facts.copies.extend(copy.filter(|copy| copy.start >= end));
+        }
+        if is_new {
+            self.starts.push(offset);
+        }
+        self.facts.copies.last().is_some_and(|copy| copy.contains(&offset))
+    }
+
+    /// Adds the facts of the next part of `input`.
+    pub fn add_part(&mut self, input: &[u8], part: ScanFacts) {
         for entry in &part.metadata {
+            let is_start =
+                entry.id == 0 || entry.id == 64 && TargetInfo::read(part.bytes(entry.data)).is_some_and(|info| info.is_reset);
+            if is_start && self.is_copied(input, entry.empty_before.unwrap_or(entry.offset)) {
+                continue;
+            }
             self.add(entry.offset, entry.id, part.bytes(entry.data), entry.empty_before);
         }
         for entry in part.time_events.iter().take(TIME_EVENTS_LIMIT - self.facts.time_events.len().min(TIME_EVENTS_LIMIT)) {

@@ -1,5 +1,6 @@
 //! From the facts of the first pass to sessions: the start, configuration and names of each, and their sources.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::decode::Segment;
@@ -98,6 +99,8 @@ pub struct Sessions {
     pub all: Vec<Arc<Session>>,
     /// The configuration inferred from the records, if it was not recorded.
     pub inferred: Option<Inferred>,
+    /// Copies of pieces of the recording in which the target starts up, in file order.
+    pub copies: Vec<Range<u64>>,
 }
 
 impl Sessions {
@@ -112,10 +115,18 @@ impl Sessions {
         };
         let session = |start| Arc::new(session_of(start, known, options, inferred.as_ref()));
         let all: Vec<Arc<Session>> = starts.0.drain(..).map(session).collect();
-        let mut sessions = Sessions { all, inferred };
+        let mut sessions = Sessions { all, inferred, copies: facts.copies.clone() };
         sessions.add_names(facts, options);
         sessions.add_priorities(facts);
         sessions
+    }
+
+    /// Whether a place is in one of the copies.
+    #[cold]
+    #[must_use]
+    pub fn is_in_copy(&self, offset: u64) -> bool {
+        let index = self.copies.partition_point(|copy| copy.end <= offset);
+        self.copies.get(index).is_some_and(|copy| copy.contains(&offset))
     }
 
     /// The segments for the decoder.

@@ -199,8 +199,11 @@ impl InputResolver {
             return true;
         }
         let (mut frames, mut timed) = (0, 0);
-        for stored in later.flat_map(|records| &records.frames).take(LOOKAHEAD_FRAMES) {
-            (frames, timed) = (frames + 1, timed + usize::from(stored.is_timed));
+        let sessions = &self.wire.sessions;
+        let stored = later.flat_map(|records| records.frames.iter().map(move |stored| (records, stored)));
+        for (records, stored) in stored.take(LOOKAHEAD_FRAMES) {
+            let is_copied = !sessions.copies.is_empty() && sessions.is_in_copy(records.base + u64::from(stored.offset));
+            (frames, timed) = (frames + 1, timed + usize::from(stored.is_timed && !is_copied));
             if timed >= LOOKAHEAD || frames >= LOOKAHEAD_FRAMES {
                 return true;
             }

@@ -1,7 +1,10 @@
 //! The state of the wire in file order: sequence numbers, runs of damage, sessions and time.
 
 use std::collections::VecDeque;
+use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::clock::{Copies, LOOKAHEAD, SESSIONS_LIMIT, Stamp};
 use crate::frame::sequence::{self, Excess};
@@ -22,6 +25,12 @@ const BEGIN_BITS: u8 = 64;
 const SHORT_SEQUENCE_BITS: u8 = 24;
 const START_UP_BITS: u8 = 24;
 const EMPTY_BITS: u8 = 64;
+/// The same of a name that comes again with its number.
+const NAME_BITS: u8 = 64;
+/// A start-up that differs by fewer records may be the same.
+const NAMES_NEAR: u8 = 8;
+/// How many frames may be damaged at the ends of a piece.
+const PIECE_ENDS: u8 = 2;
 const TICKS_BITS: u8 = 24;
 
 /// The first number after a reset is 1, that of EMPTY. It and the frame after it may be lost.
@@ -36,6 +45,8 @@ struct ResetEvidence {
     sequence_bits: u8,
     is_empty: bool,
     starts_up: bool,
+    /// See [`WireState::is_same_name`]. True only of a name right after the break: those of a reset may come later.
+    is_same_name: Option<bool>,
     ticks_go_back: bool,
     ticks_go_on: bool,
 }
@@ -65,7 +76,8 @@ impl ResetEvidence {
     fn bits(self) -> u8 {
         let bits = |is_so: bool, bits: u8| if is_so { bits } else { 0 };
         bits(!self.ticks_go_on, self.sequence_bits)
-            + bits(self.starts_up, START_UP_BITS)
+            + bits(self.starts_up && self.is_same_name != Some(false), START_UP_BITS)
+            + bits(self.is_same_name == Some(true) && self.sequence_bits > 0, NAME_BITS)
             + bits(self.is_empty, EMPTY_BITS)
             + bits(self.ticks_go_back, TICKS_BITS)
     }
@@ -79,6 +91,13 @@ fn is_first(kind: Kind, seq: u8) -> bool {
 /// Whether a sequence number that skips `jump` is one of the first after a reset.
 fn begins_again(seq: u8, jump: u8) -> bool {
     seq <= FIRST_NUMBERS && jump >= FEW_SKIPPED
+}
+
+/// A hash of a name and its key.
+fn name_hash(records: &Records, stored: &Stored) -> u64 {
+    let mut hasher = FxHasher::default();
+    (stored.kind as u8, records.data_of(stored)).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A run of damage that has not ended yet.
@@ -112,6 +131,11 @@ pub struct WireState {
     lacks_frames: bool,
     /// The sequence number that the next frame should have.
     expected: Option<u8>,
+    /// The one that the frame after a copy should have.
+    resumes: Option<u8>,
+    /// The numbers of the names in the start-up, by their hash, and the last one. No more are added after [`u8::MAX`].
+    names: FxHashMap<u64, u8>,
+    last_name: Option<u8>,
     /// What the sequence numbers skipped without a loss.
     excess: Excess,
     /// The number of frames before the part, and in it.
@@ -139,6 +163,9 @@ impl WireState {
             evidence: ResetEvidence::default(),
             lacks_frames: false,
             expected: None,
+            resumes: None,
+            names: FxHashMap::default(),
+            last_name: None,
             excess: Excess::default(),
             frames: (0, 0),
             repeated_until: 0,
@@ -182,7 +209,8 @@ impl WireState {
         }
         self.end_run(None, ledger);
         self.session = index;
-        self.expected = None;
+        (self.expected, self.resumes) = (None, None);
+        (self.names, self.last_name) = (FxHashMap::default(), None);
         self.excess = Excess::default();
         self.gap = None;
         self.sessions_begun += 1;
@@ -209,6 +237,15 @@ impl WireState {
     /// may also be sent again after a reset, of which EMPTY is the sign.
     #[cold]
     pub fn is_repeated(&mut self, seq: u8, kind: Kind, offset: u64, bytes: &[u8], ledger: &mut Ledger) -> bool {
+        if self.sessions.is_in_copy(offset) {
+            // Nor is a number in it the next one.
+            if let Some(expected) = self.expected.take() {
+                self.resumes = Some(expected);
+                ledger.enter(losses::DUPLICATED_BLOCK, offset, 0);
+            }
+            return true;
+        }
+        self.expected = self.resumes.take().or(self.expected);
         let Some(expected) = self.expected.filter(|&expected| expected != seq) else { return false };
         if offset < self.repeated_until {
             return true;
@@ -233,9 +270,16 @@ impl WireState {
         // The sequence number of the first record of a session is not related to those before.
         let is_restart = kind.is_some_and(|kind| is_first(kind, seq));
         let jump = expected.map_or(0, |expected| seq.wrapping_sub(expected));
+        // After a piece that was repeated or moved, the numbers go on from before it.
+        let is_same_name = if following.goes_on(jump) { Some(false) } else { following.is_same_name };
+        // By chance, other numbers come again, too.
+        let is_same_name = is_same_name.filter(|is_same| !is_same || begins_again(seq, jump));
         if jump != 0 {
-            self.evidence.note_break(self.break_bits(seq, jump));
-            (self.lacks_ticks, self.lacks_frames) = (true, self.lacks_frames || !begins_again(seq, jump));
+            let begins_again = begins_again(seq, jump);
+            let bits = if is_same_name == Some(true) { BEGIN_BITS } else { self.break_bits(seq, jump) };
+            self.evidence.note_break(bits);
+            self.evidence.is_same_name = is_same_name;
+            (self.lacks_ticks, self.lacks_frames) = (true, self.lacks_frames || !begins_again || is_same_name == Some(false));
             self.clock.note_gap();
         }
         if is_restart || expected.is_none() {
@@ -248,7 +292,8 @@ impl WireState {
         let weighed = self.excess.weigh(jump, place, jumps, following.goes_back, false);
         self.excess.pass(weighed, place);
         let mut missing = u64::from(weighed.missing);
-        if following.may_be_reset || begins_again(seq, jump) && kind.is_some_and(super::is_name) {
+        let is_start_up = kind.is_some_and(super::is_name) && begins_again(seq, jump);
+        if following.may_be_reset || is_same_name.unwrap_or(is_start_up) {
             // The numbers begin again.
             self.excess = Excess::default();
             missing = 0;
@@ -273,6 +318,39 @@ impl WireState {
         LossNote { kind, offset, bytes: 0, at_least_lost: missing }.add_to(&mut self.gap);
     }
 
+    /// Whether a name comes with the number that it had in the start-up. Names that are sent again upon request have other numbers. `None`: it
+    /// is not known, or the start-up was not quite the same.
+    #[cold]
+    fn is_same_name(&self, records: &Records, stored: &Stored) -> Option<bool> {
+        let number = self.names.get(&name_hash(records, stored))?;
+        match stored.seq.abs_diff(*number) {
+            0 => Some(true),
+            1..NAMES_NEAR => None,
+            _ => Some(false),
+        }
+    }
+
+    /// A name of the start-up, as long as the numbers rise.
+    #[cold]
+    fn note_name(&mut self, records: &Records, stored: &Stored) {
+        self.evidence.is_same_name = self.evidence.is_same_name.or(self.is_same_name(records, stored).filter(|is_same| !is_same));
+        let last = self.last_name.replace(self.last_name.map_or(stored.seq, |last| last.max(stored.seq)));
+        let goes_on = last.map_or(stored.seq <= FIRST_NUMBERS, |last| last < stored.seq && !self.names.is_empty());
+        if goes_on {
+            self.names.entry(name_hash(records, stored)).or_insert(stored.seq);
+        } else if last.is_some() {
+            self.last_name = Some(u8::MAX);
+        }
+    }
+
+    /// The evidence of a record ahead.
+    fn note_ahead(&self, evidence: &mut ResetEvidence, records: &Records, stored: &Stored) {
+        evidence.note_kind(stored.kind, stored.seq);
+        if super::is_name(stored.kind) {
+            evidence.is_same_name = evidence.is_same_name.or(self.is_same_name(records, stored).filter(|is_same| !is_same));
+        }
+    }
+
     /// The evidence for a reset of sequence numbers that skip `jump` and go on with `seq`, in bits.
     fn break_bits(&self, seq: u8, jump: u8) -> u8 {
         let is_short = self.present().layout.config.sizes.time <= 2;
@@ -291,8 +369,11 @@ impl WireState {
         let mut following = Following { number: number as u64, ..Following::default() };
         let Some(first) = records.frames.get(number) else { return following };
         let (mut seq, mut time) = (first.seq, first.is_timed.then_some(first.time));
+        if super::is_name(first.kind) {
+            following.is_same_name = self.is_same_name(records, first);
+        }
         let is_timed = |(_, stored): &(&Records, &Stored)| stored.is_timed;
-        let ahead = || frames_ahead(self.session, records, number, end, later);
+        let ahead = || frames_ahead(&self.sessions, self.session, records, number, end, later);
         let next = time.or_else(|| ahead().find(is_timed).map(|(_, stored)| stored.time));
         following.may_be_reset = next.is_some_and(|next| self.clock.goes_far_back(next));
         for (_, stored) in ahead().take(sequence::LOOKAHEAD) {
@@ -328,8 +409,9 @@ impl WireState {
         let bytes = u64::from(damage.len);
         if let Some(seq) = damage.seq {
             // A checksum of one byte fits some damaged bytes, too. If the number does not fit, the next record shows the loss.
-            let is_sure = self.expected.is_none() || self.is_next(seq);
-            if self.expected.is_none() {
+            let is_copied = self.resumes.is_some();
+            let is_sure = !is_copied && (self.expected.is_none() || self.is_next(seq));
+            if self.expected.is_none() && !is_copied {
                 self.check_sequence(seq, None, offset, &Following::default(), ledger);
             }
             let kind = damage.reason.loss_kind();
@@ -403,7 +485,7 @@ impl WireState {
         let is_timed = |(_, stored): &(&Records, &Stored)| stored.is_timed;
         // The next stamp may be in a later part.
         let taken = taken.or_else(|| {
-            let mut ahead = frames_ahead(self.session, records, number, end, later);
+            let mut ahead = frames_ahead(&self.sessions, self.session, records, number, end, later);
             let (_, next) = ahead.find(is_timed)?;
             self.clock.step(stored.time, next.time)
         });
@@ -411,8 +493,8 @@ impl WireState {
         let width = session.layout.config.sizes.time_event;
         if evidence.sequence_bits > 0 {
             // The records after it may be evidence for a reset here, too.
-            for (records, stored) in frames_ahead(self.session, records, number, end, later).take(LOOKAHEAD) {
-                evidence.note_kind(stored.kind, stored.seq);
+            for (records, stored) in frames_ahead(&self.sessions, self.session, records, number, end, later).take(LOOKAHEAD) {
+                self.note_ahead(&mut evidence, records, stored);
                 if let Some(now) = tick_of(records, stored, &session) {
                     evidence.note_tick(self.tick_count, now, width);
                     break;
@@ -460,7 +542,7 @@ impl WireState {
         // From where on clock ticks may be missing. The next one says how many were.
         let mut lacks_from = self.lacks_ticks.then_some(0);
         let own = records.frames.get(number).map(|stored| (records, stored));
-        for (records, stored) in own.into_iter().chain(frames_ahead(self.session, records, number, end, later)) {
+        for (records, stored) in own.into_iter().chain(frames_ahead(&self.sessions, self.session, records, number, end, later)) {
             let jump = seq.replace(stored.seq).map_or(0, |seq: u8| stored.seq.wrapping_sub(seq).wrapping_sub(1));
             if jump != 0 {
                 evidence.note_break(self.break_bits(stored.seq, jump));
@@ -468,7 +550,7 @@ impl WireState {
                 unknown.into_iter().flatten().for_each(|stamp| stamp.coarse_is_least = true);
             }
             if !stamps.is_empty() {
-                evidence.note_kind(stored.kind, stored.seq);
+                self.note_ahead(&mut evidence, records, stored);
             }
             if let Some(now) = tick_of(records, stored, session) {
                 evidence.note_tick(count, now, width);
@@ -498,6 +580,9 @@ impl WireState {
     #[inline]
     pub fn take_untimed(&mut self, records: &Records, stored: &Stored) {
         self.evidence.note_kind(stored.kind, stored.seq);
+        if super::is_name(stored.kind) {
+            self.note_name(records, stored);
+        }
         if stored.kind != Kind::Tick {
             return;
         }
@@ -525,8 +610,9 @@ pub struct Later<'a> {
     pub bytes: &'a [u8],
 }
 
-/// The records of a session that follow one, as far as all parts see.
+/// The records of a session that follow one, as far as all parts see, without those of copies.
 fn frames_ahead<'a>(
+    sessions: &'a Sessions,
     session: usize,
     records: &'a Records,
     number: usize,
@@ -544,7 +630,11 @@ fn frames_ahead<'a>(
     let start = records.frames.get(number).map_or(0, |stored| u64::from(stored.offset));
     let reach = records.base + start + LOOKAHEAD_BYTES;
     let is_in_reach = move |(records, stored): &(&Records, &Stored)| records.base + u64::from(stored.offset) < reach;
-    own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach)
+    let has_copies = !sessions.copies.is_empty();
+    let is_in_place = move |(records, stored): &(&Records, &Stored)| {
+        !has_copies || !sessions.is_in_copy(records.base + u64::from(stored.offset))
+    };
+    own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach).filter(is_in_place)
 }
 
 /// The frames that follow one, as evidence of what is missing before it.
@@ -558,6 +648,19 @@ pub struct Following {
     goes_back: bool,
     /// Whether the next time stamp is much earlier than the last one.
     may_be_reset: bool,
+    /// See [`WireState::is_same_name`].
+    is_same_name: Option<bool>,
+}
+
+impl Following {
+    /// Whether the numbers soon go on from where they were before one that skips `jump`.
+    fn goes_on(&self, jump: u8) -> bool {
+        let mut ahead = jump;
+        self.jumps.iter().any(|&jump| {
+            ahead = ahead.wrapping_add(jump).wrapping_add(1);
+            jump != 0 && ahead <= PIECE_ENDS
+        })
+    }
 }
 
 /// How many records at the start of a part belong to a session.
