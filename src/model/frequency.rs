@@ -53,9 +53,28 @@ pub fn whole_number(text: &str) -> Result<u64, FrequencyError> {
     number.ok_or_else(|| FrequencyError::NoNumber(text.to_owned()))
 }
 
+/// A frequency for people, without zeros at the end: `168 MHz`, `32768 Hz`, `0.333333 Hz`.
+#[must_use]
+pub fn frequency_text(hz: f64) -> String {
+    let (value, unit) = match hz {
+        1e9.. => (hz / 1e9, "GHz"),
+        1e6.. => (hz / 1e6, "MHz"),
+        1e5.. => (hz / 1e3, "kHz"),
+        _ => (hz, "Hz"),
+    };
+    let digits = format!("{value:.6}");
+    format!("{} {unit}", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frequencies_have_the_unit_that_fits() {
+        let texts = [32_768.0, 168e6, 1e9, 1.0 / 3.0].map(frequency_text);
+        assert_eq!(texts, ["32768 Hz", "168 MHz", "1 GHz", "0.333333 Hz"]);
+    }
 
     #[test]
     fn clocks_are_fractions() {

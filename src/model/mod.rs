@@ -36,7 +36,7 @@ pub use event::{
     TimerOp, UNKNOWN_ADDRESS, Wait, WaitReason,
 };
 pub use finding::{Certainty, Finding, Matter};
-pub use frequency::{FrequencyError, whole_number};
+pub use frequency::{FrequencyError, frequency_text, whole_number};
 pub use function::{CodeId, Exit, Function, FunctionId, OpenFunctions, SampledCode};
 pub use heap::HeapBlocks;
 pub use ledger::{Ledger, LedgerEntry, LossNote};

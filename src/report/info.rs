@@ -93,7 +93,9 @@ impl RecordingInfo {
         if let Some(rate) = self.bytes_per_event {
             write!(text, "  {rate:.1} bytes per event")?;
             if let Some(rate) = self.events_per_second {
-                write!(text, ", {rate:.0} events per second")?;
+                // Of 10 per second and more, fractions say nothing.
+                let digits = usize::from(rate < 9.95);
+                write!(text, ", {rate:.digits$} events per second")?;
             }
             text.push('\n');
         }

@@ -1,5 +1,6 @@
 //! The report for people: a few lines per input.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::{ClockReport, DetailReport, InputReport, LossReport, visible, visible_lines};
@@ -7,7 +8,7 @@ use crate::format::{Format, SHARED_LOSSES};
 use crate::input::Input;
 use crate::input::detect::{self, Detected};
 use crate::input::memory::Part;
-use crate::model::{Certainty, Finding};
+use crate::model::{Certainty, Finding, frequency_text};
 use crate::pipeline::{ClockOffset, Drift};
 use crate::stats::text;
 
@@ -112,7 +113,7 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         write!(text, ", {} sessions (the target was reset)", input.sessions)?;
     }
     if let Some(ClockReport { hz, because, .. }) = &input.clock {
-        write!(text, ", clock {} ({because})", frequency(*hz))?;
+        write!(text, ", clock {} ({because})", frequency_text(*hz))?;
     }
     text.push('\n');
 
@@ -125,7 +126,8 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         }
     }
     for DetailReport { name, value, source } in &input.details {
-        writeln!(text, "  {name}: {} ({})", visible(value), visible(source))?;
+        let value = if verbose { value.into() } else { brief(value) };
+        writeln!(text, "  {name}: {} ({})", visible(&value), visible(source))?;
     }
     if verbose {
         let InputReport { input_bytes, decoded_bytes, skipped_bytes, frames_ok, frames_bad, .. } = input;
@@ -159,6 +161,16 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
     Ok(())
 }
 
+/// Details with more characters are cut without `-v`.
+const DETAIL_CHARS: usize = 200;
+
+/// A detail in a line that is read: of a long list the first items.
+fn brief(value: &str) -> Cow<'_, str> {
+    let Some(begin) = value.char_indices().nth(DETAIL_CHARS).and_then(|(end, _)| value.get(..end)) else { return value.into() };
+    let begin = begin.rsplit_once(", ").map_or(begin, |(begin, _)| begin);
+    format!("{begin}, … (-v has all)").into()
+}
+
 fn write_case(text: &mut String, verb: &str, case: &LossReport) -> std::fmt::Result {
     let LossReport { kind, text: name, count, first_offset, at_least_lost } = case;
     let place = if *count == 1 { "at" } else { "first at" };
@@ -190,18 +202,6 @@ pub(super) fn duration(ns: u64) -> String {
         600..3600 => format!("{minutes} min {:02} s", seconds % 60),
         _ => format!("{hours} h {minutes:02} min {:02} s", seconds % 60),
     }
-}
-
-fn frequency(hz: f64) -> String {
-    let (value, unit) = match hz {
-        1e9.. => (hz / 1e9, "GHz"),
-        1e6.. => (hz / 1e6, "MHz"),
-        1e5.. => (hz / 1e3, "kHz"),
-        _ => (hz, "Hz"),
-    };
-    // Without zeros at the end: 168 MHz, 32.768 kHz, 0.333 Hz.
-    let digits = format!("{value:.6}");
-    format!("{} {unit}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
 #[cfg(test)]
@@ -249,6 +249,17 @@ a.bin: Tonbandgerät in base64 text around gzip, because it looks so
     }
 
     #[test]
+    fn long_details_are_cut_without_verbose() {
+        let value = ["QUEUE_SEND 1"; 40].join(", ");
+        let detail = DetailReport { name: "packets".into(), value: value.clone(), source: "counted".into() };
+        let input = InputReport { details: vec![detail], ..InputReport::default() };
+        let cut = format!("\n  packets: {}, … (-v has all) (counted)\n", ["QUEUE_SEND 1"; 14].join(", "));
+        assert!(summary(&input, false).contains(&cut), "{}", summary(&input, false));
+        assert!(summary(&input, true).contains(&format!("\n  packets: {value} (counted)\n")));
+        assert_eq!(brief(&"µ".repeat(201)), format!("{}, … (-v has all)", "µ".repeat(200)));
+    }
+
+    #[test]
     fn a_failure_is_one_line() {
         let failed = InputReport { path: "b".into(), error: Some("b is empty".into()), ..InputReport::default() };
         assert_eq!(summary(&failed, false), "error: b is empty\n");
@@ -260,7 +271,6 @@ a.bin: Tonbandgerät in base64 text around gzip, because it looks so
             [7, 1_500, 2_000_000, 3_250_000_000, 3_725_000_000_000].map(duration),
             ["7 ns", "1.500 µs", "2.000 ms", "3.250 s", "1 h 02 min 05 s"]
         );
-        assert_eq!([32_768.0, 168e6, 1e9, 1.0 / 3.0].map(frequency), ["32768 Hz", "168 MHz", "1 GHz", "0.333333 Hz"]);
         assert_eq!([count(1, "event"), count(2, "event")], ["1 event", "2 events"]);
     }
 }
