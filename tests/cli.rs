@@ -459,6 +459,34 @@ fn the_clock_can_be_named() {
     assert_eq!((&clock["ns_numerator"], &clock["ns_denominator"]), (&3_000_000_000u64.into(), &1.into()));
 }
 
+/// All times depend on which of them is right.
+#[test]
+fn an_option_that_contradicts_the_capture_is_named() {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo");
+    let desk = Desk::with("demo.bin", &fs::read(demo.join("demo.bin")).unwrap());
+    for name in ["controller.SVDat", "stm.stp", "console.txt", "dpp.bin"] {
+        desk.put(name, &fs::read(demo.join(name)).unwrap());
+    }
+    for (line, recorded) in [
+        ("demo.bin --clock-hz 80M", "40 MHz; the 80 MHz that an option gives"),
+        ("controller.SVDat --clock-hz 1M", "MHz; the 1 MHz that an option gives"),
+        ("stm.stp --stp-freq 7M", "MHz; the 7 MHz that an option gives"),
+        ("console.txt --syst-clock-hz 7M", "1 MHz; the 7 MHz that an option gives"),
+    ] {
+        desk.run(&format!("{line} -o t")).ends(0).says(&["hint: The capture records a clock of ", recorded]);
+    }
+    for line in ["demo.bin --clock-hz 40M", "demo.bin --clock-hz 39M", "console.txt --syst-clock-hz 1M"] {
+        // 39 MHz are 25.6 ns, and the capture has 25 in whole nanoseconds.
+        assert!(!desk.run(&format!("{line} -o t")).ends(0).stderr.contains("that an option gives"), "{line}");
+    }
+    desk.run("dpp.bin -o t --qs-version 6.9.4 --qs-sizes T2Q1").ends(0).says(&[
+        "--qs-version 6.9.4 was not used: the capture records 8.1.2.",
+        "--qs-sizes T2 was not used: the capture records T4.",
+    ]);
+    assert!(!desk.run("dpp.bin -o t --qs-version 8.1.2 --qs-sizes T4").ends(0).stderr.contains("was not used"));
+    desk.run("dpp.bin -o t --qs-tick-hz 1k").ends(0);
+}
+
 #[test]
 fn a_time_range_that_misses_the_capture_is_told() {
     let desk = Desk::with("run.bin", &capture(1000));

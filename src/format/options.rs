@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::model::Rate;
+use crate::model::{Rate, frequency_text};
 
 /// A flag that formats declare whose ids belong to a program: each input was recorded by a program of its own. It is set for several
 /// recordings in one memory image.
@@ -111,6 +111,14 @@ impl FormatOptions {
     }
 }
 
+/// A hint if an option gives another rate than the capture: all times depend on which of them is right.
+#[must_use]
+pub fn overridden_rate(given: Option<Rate>, recorded: Option<Rate>) -> Option<String> {
+    let (given, recorded) = given.zip(recorded).filter(|(given, recorded)| given != recorded)?;
+    let [given, recorded] = [given, recorded].map(|rate| frequency_text(rate.hz()));
+    Some(format!("The capture records a clock of {recorded}; the {given} that an option gives were taken instead."))
+}
+
 /// An option has a value that its format cannot use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("--{option}: {found}; {expected}")]
@@ -126,6 +134,14 @@ pub struct OptionError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_that_is_not_the_recorded_one_is_named() {
+        let [slow, fast] = [40_000_000, 80_000_000].map(|hz| Rate::from_hz(hz, 1));
+        let hint = overridden_rate(fast, slow).unwrap();
+        assert_eq!(hint, "The capture records a clock of 40 MHz; the 80 MHz that an option gives were taken instead.");
+        assert_eq!([overridden_rate(slow, slow), overridden_rate(None, slow), overridden_rate(slow, None)], [None, None, None]);
+    }
 
     #[test]
     fn options_are_found_by_name() {

@@ -1,9 +1,9 @@
 //! The facts about a recording for the report: the clock, the target, and their sources.
 
 use super::clockrate::{self, Measured};
-use super::layout::Sizes;
+use super::layout::{Config, Sizes};
 use super::scan::ScanFacts;
-use super::sessions::{self, Sessions};
+use super::sessions::{self, Sessions, TargetOptions};
 use super::{InputOptions, info};
 use crate::format::{Detail, Facts};
 use crate::model::{Certainty, Finding, Matter, Rate, Ticks};
@@ -88,16 +88,33 @@ pub(super) fn add_range(sessions: &[Sessions], rates: &[Option<f64>], clock: Rat
     ));
 }
 
+/// Adds options that contradict what the capture records, which wins.
+fn add_unused(options: &TargetOptions, recorded: &Config, version: &str, report: &mut Facts) {
+    let mut hint = |option: &str, given: String, recorded: &str| {
+        report.hints.push(format!("{option} {given} was not used: the capture records {recorded}."));
+    };
+    if let Some(given) = options.version.filter(|given| *given != recorded.version) {
+        hint("--qs-version", info::version_text(given), version);
+    }
+    let mut sizes = recorded.sizes;
+    for &(letter, given) in &options.sizes {
+        if let Some(size) = sizes.get_mut(letter).filter(|size| **size != given) {
+            hint("--qs-sizes", format!("{letter}{given}"), &format!("{letter}{size}"));
+        }
+    }
+}
+
 /// Adds the facts about the target, with their sources.
-pub(super) fn add_target(sessions: &Sessions, facts: &ScanFacts, report: &mut Facts) {
+pub(super) fn add_target(sessions: &Sessions, options: &TargetOptions, facts: &ScanFacts, report: &mut Facts) {
     // Records before the first session with a TARGET_INFO may be the rest of another session.
     let reported = sessions.all.iter().find(|session| session.info.is_some());
     let Some(session) = reported.or(sessions.all.first()) else { return };
-    if let Some(info) = &session.info {
-        report.system = Some(info.product_text());
-    }
     let from = session.version_source;
     let version = info::version_text(session.layout.config.version);
+    if let Some(info) = &session.info {
+        report.system = Some(info.product_text());
+        add_unused(options, &session.layout.config, &version, report);
+    }
     let others = match &sessions.inferred {
         Some(inferred) if from == sessions::Source::Inferred && inferred.versions.0 < inferred.versions.1 => {
             let [oldest, newest] = [inferred.versions.0, inferred.versions.1].map(info::version_text);

@@ -154,12 +154,9 @@ impl InputOptions {
             options.target.dictionary = Some(Arc::new(dictionary));
         }
         if let Some(text) = from.text("qs-tick-hz") {
-            let (whole, fraction) = text.split_once('/').unwrap_or((text, "1"));
-            let number = |text: &str| text.trim().parse::<u64>().ok();
-            let rate = number(whole).zip(number(fraction)).and_then(|(whole, fraction)| Rate::from_hz(whole, fraction));
             let found =
-                || wrong("qs-tick-hz", format!("{text:?} is not a frequency"), "give ticks per second like 100 or 1000/3");
-            options.tick = Some(rate.ok_or_else(found)?);
+                |_| wrong("qs-tick-hz", format!("{text:?} is not a frequency"), "give ticks per second like 100 or 1000/3");
+            options.tick = Some(Rate::parse_hz(text).map_err(found)?);
         }
         for text in from.texts("qs-counter") {
             let counter = text.rsplit_once(':').and_then(|(name, index)| Some((name.to_owned(), index.parse().ok()?)));

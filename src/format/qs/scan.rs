@@ -73,7 +73,7 @@ impl Recording for Scanner {
         let by_ticks: Vec<Option<f64>> = by_ticks.iter().map(|ticks| ticks.map(|ticks| ticks.rate)).collect();
         facts::add_range(&sessions, &by_ticks, clock.0, &mut report);
         if let (Some(sessions), Some(facts)) = (sessions.first(), inputs.first()) {
-            facts::add_target(sessions, facts, &mut report);
+            facts::add_target(sessions, &options.target, facts, &mut report);
         }
         let decoders = Decoders(sessions.iter().map(|sessions| Decoder::new(sessions.segments())).collect());
         let cores = (0..sessions.len()).map(|core| vec![CoreId(core as u16)]).collect();

@@ -22,6 +22,8 @@ pub struct TransportClock {
     pub rate: Rate,
     /// Where the rate is known from.
     pub source: &'static str,
+    /// A hint if the capture records another one than the option.
+    pub overridden: Option<String>,
     /// Readings of the message clock.
     pub pairs: Pairs,
 }

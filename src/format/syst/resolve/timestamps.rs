@@ -5,6 +5,7 @@
 use super::senders::ClockSenders;
 use crate::clock::{Domain, Judge, RESTART_GAP_NS, Stamp, Verdict as Judged};
 use crate::format::Detail;
+use crate::format::options::overridden_rate;
 use crate::format::syst::correlation::{ASSUMED, GIVEN, Line, Owner, Pair, Pairs, RECORDED, TransportClock};
 use crate::format::syst::decode::Records;
 use crate::format::syst::decoded::{Notice, RecordKind, Stored};
@@ -73,6 +74,8 @@ pub struct MessageTimes {
     message_source: &'static str,
     /// Whether an option gives the rate. Rates in the capture are ignored then.
     message_is_given: bool,
+    /// A hint if they are others.
+    overridden: Option<String>,
     rates: Rates,
     transport_is_given: bool,
     /// No message has a time stamp.
@@ -107,12 +110,13 @@ impl MessageTimes {
         let is_given = message_rate.is_some();
         let is_transport_given = transport.as_ref().is_some_and(|clock| clock.source == GIVEN);
         let has_transport = transport.is_some();
-        let (transport, transport_source, pairs) = match transport {
-            Some(clock) => (Some(Line::new(clock.rate)), clock.source, clock.pairs),
-            None => (None, ASSUMED, Pairs::default()),
+        let (transport, transport_source, pairs, mut overridden) = match transport {
+            Some(clock) => (Some(Line::new(clock.rate)), clock.source, clock.pairs, clock.overridden),
+            None => (None, ASSUMED, Pairs::default(), None),
         };
         let first_timestamp = facts.first_timestamp();
         let recorded = facts.rates.first().or(pairs.firsts().next().map(|pair| pair.hz)).and_then(|hz| Rate::from_hz(hz, 1));
+        overridden = overridden.or_else(|| overridden_rate(message_rate, recorded));
         let (message_rate, message_source) = match (message_rate, recorded) {
             (Some(rate), _) => (rate, GIVEN),
             (None, Some(rate)) => (rate, RECORDED),
@@ -127,6 +131,7 @@ impl MessageTimes {
             message: Line::new(message_rate),
             message_source,
             message_is_given: is_given,
+            overridden,
             rates: facts.rates.clone(),
             transport_is_given: is_transport_given,
             by_order: !has_transport && facts.with_timestamp == 0,
@@ -487,7 +492,7 @@ impl MessageTimes {
 
     /// Advice on what to try.
     pub fn hints(&self) -> Vec<String> {
-        let mut hints = Vec::new();
+        let mut hints = Vec::from_iter(self.overridden.clone());
         if self.senders.contradiction().is_some() {
             hints.push(
                 "Only times of one sender can be compared. A transport with time stamps (STP) relates the clocks of several senders.".to_owned(),

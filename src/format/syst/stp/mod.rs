@@ -33,6 +33,7 @@ use super::decoded::{Notice, Stored};
 use super::resolve::{Progress, Resolver, Sequence};
 use super::scan::MessageFacts;
 use super::settings::{Settings, option, parse_rate};
+use crate::format::options::overridden_rate;
 use crate::format::{
     Decode, Detail, ErasedRecording, FormatOptions, OptionError, OptionKind, OptionSpec, Part, Probe, Recording, Stages, erase,
 };
@@ -187,7 +188,7 @@ fn transport_clock(facts: &StreamFacts, bounds: &[Bound], order: NibbleOrder, gi
         }
         (None, None, None) => (Rate::NANOSECOND, ASSUMED),
     };
-    TransportClock { rate, source, pairs }
+    TransportClock { rate, source, overridden: overridden_rate(given, recorded), pairs }
 }
 
 /// A part of a stream: where it is in the input, and the records decoded ahead.

@@ -21,6 +21,7 @@ use super::program;
 use super::record::id;
 use super::scan::{Init, SessionStart, Setup, later};
 use crate::clock::{Copies, RESTART_GAP_NS, SESSIONS_LIMIT};
+use crate::format::options::overridden_rate;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved, SHARED_LOSSES};
 use crate::model::losses;
 use crate::model::{
@@ -258,6 +259,7 @@ impl Resolver {
         }
         allocations.sort_unstable();
         facts.clock = Some((rate, origin));
+        facts.hints.extend(overridden_rate(options.clock, shared.init(0).rate()));
         facts.findings.push(Finding::new(Matter::Clock, certainty, origin.trim_start_matches("assumed, ")));
         facts.begins_midway = true;
         facts.cores = setups.iter().flat_map(Setup::cores).map(|core| core.0.saturating_add(1)).max().unwrap_or(1);

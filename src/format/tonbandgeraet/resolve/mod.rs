@@ -22,6 +22,7 @@ mod view;
 use std::ops::Range;
 
 use crate::clock::{Cause, LOOKAHEAD as LOOKAHEAD_RECORDS, RESTART_GAP_NS, SESSIONS_LIMIT, Verdict};
+use crate::format::options::overridden_rate;
 use crate::format::{Detail, Facts, FormatOptions, ListRecord, Resolve, Resolved};
 use crate::model::losses;
 use crate::model::{
@@ -119,8 +120,8 @@ impl Resolver {
             })
             .collect();
         let cores = inputs.iter().flat_map(|input| &input.cores).max().map_or(1, |core| core.0.saturating_add(1));
-        let (rate, source, certainty) = match (options.first().and_then(|options| options.clock), resolution(&names, 0, &starts))
-        {
+        let (given, recorded) = (options.first().and_then(|options| options.clock), resolution(&names, 0, &starts));
+        let (rate, source, certainty) = match (given, recorded) {
             (Some(rate), _) => (rate, "given by an option", Certainty::Known),
             (None, Some(rate)) => (rate, "recorded in the capture", Certainty::Known),
             (None, None) => (Rate::NANOSECOND, "assumed, the capture does not record it", Certainty::Assumed),
@@ -131,6 +132,9 @@ impl Resolver {
         };
         let findings = vec![Finding::new(Matter::Clock, certainty, because)];
         let clock = (rate, source);
+        // The capture has whole nanoseconds: 6 for 168 MHz, which an option gives exactly.
+        let overridden =
+            overridden_rate(given, recorded.filter(|recorded| given.is_some_and(|given| !is_rounded(given, *recorded))));
         let system = if has_freertos { "FreeRTOS" } else { "bare metal" };
         // The start of a plain recording has a `core_id` at time 0; rings and cut captures have none.
         let starts_plainly = |facts: &ScanFacts| facts.cores.iter().any(|core| core.at_time_zero > 0);
@@ -143,7 +147,7 @@ impl Resolver {
             begins_midway,
             findings,
             details: separate.into_iter().collect(),
-            hints: unrecorded.hints().collect(),
+            hints: unrecorded.hints().chain(overridden).collect(),
             ..Facts::default()
         };
         let mut sessions = Vec::new();
@@ -163,6 +167,13 @@ fn resolution(names: &Names, input: usize, starts: &[u64]) -> Option<Rate> {
         Fact::Rate(rate) => Some(*rate),
         _ => None,
     }
+}
+
+/// Whether a tick of the exact rate has as many nanoseconds as the other one, rounded up or down.
+fn is_rounded(exact: Rate, rounded: Rate) -> bool {
+    let (ns, ticks) = exact.ns_per_tick();
+    let (floor, ceiling) = (ns / ticks, ns.div_ceil(ticks));
+    matches!(rounded.ns_per_tick(), (ns, 1) if (floor..=ceiling).contains(&ns))
 }
 
 impl Resolve for Resolver {
