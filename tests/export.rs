@@ -480,6 +480,11 @@ fn the_commit_that_made_a_task_slower_is_named() {
     let chart = fs::read_to_string(dir.path().join("charts/task.filter.cpu_percent.svg")).unwrap();
     assert!(chart.starts_with("<svg") && chart.matches(',').count() > 50);
 
+    // Without a statistic, the worst recording is named.
+    let found = run(dir.path(), &["check", "set", "--budget", "kept.toml", "--md"]);
+    let text = String::from_utf8(found.stdout).unwrap();
+    assert!(text.lines().any(|line| line.contains("| losses \\>= 0 | in farm/commit=c")), "{text}");
+
     let broken = ["check", "set", "--order", "commit", "--budget", "broken.toml"];
     let found = run(dir.path(), &[&broken[..], &["--md", "--junit", "junit.xml"]].concat());
     assert_eq!(found.status.code(), Some(3));

@@ -132,6 +132,14 @@ fn a_task_that_got_slower_breaks_the_budget_and_is_named() {
     assert!(verdicts.contains("\nafter.bin: 9 rules: 7 kept, 1 broken, 1 skipped\n"), "{verdicts}");
     assert!(error.starts_with("error: after.bin: task.filter.cpu_percent is 5."), "{error}");
     assert!(verdicts.contains("reason: filter (task.filter.cpu_percent < 4): was measured on the slowest board\n"), "{verdicts}");
+    // Of several recordings, those that keep the budget have a line.
+    assert!(verdicts.starts_with("before.bin: 9 rules: 8 kept, 0 broken, 1 skipped\n\nafter.bin: "), "{verdicts}");
+    assert!(verdicts.ends_with("\n\n2 recordings: 1 within the budget, 1 not\n"), "{verdicts}");
+    assert_eq!(run("check --budget budget.toml -v before.bin after.bin").1.matches("\nVERDICT ").count(), 2);
+    let (_, markdown, _) = run("check --budget budget.toml -q --md before.bin after.bin demo.bin");
+    assert!(markdown.starts_with("- before.bin: 9 rules: 8 kept, 0 broken, 1 skipped\n\n### after.bin: "), "{markdown}");
+    let end = "- demo.bin: 9 rules: 8 kept, 0 broken, 1 skipped\n\n3 recordings: 2 within the budget, 1 not\n";
+    assert!(markdown.ends_with(end), "{markdown}");
 
     let (status, json, _) = run("check --budget budget.toml -q --json before.bin after.bin missing.bin");
     assert_eq!(status, 1, "an unreadable recording counts more than a broken rule");

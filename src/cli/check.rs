@@ -16,6 +16,7 @@ use crate::metrics::budget::Budget;
 use crate::metrics::check::{Outcome, Verdict, check};
 use crate::metrics::{list, text};
 use crate::report::{Case, CaseOutcome, InputReport, Problem, Suite, TOOL_VERSION, junit_document};
+use crate::stats::text::markdown_escaped;
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct CheckArgs {
@@ -152,8 +153,21 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
         json(&CheckFile { schema_version, tool_version, budget: path_text(path), broken, recordings: &checked })
             .map_err(Into::into)
     } else {
-        let texts: Vec<String> = checked.iter().filter_map(if args.md { Checked::markdown } else { Checked::table }).collect();
-        Ok(texts.join("\n"))
+        // Tables of all would hide the broken ones.
+        let only_broken = checked.len() > 1 && reading.verbosity != Verbosity::Verbose;
+        let show = if args.md { Checked::markdown } else { Checked::table };
+        let mut text = String::new();
+        let mut was_table = false;
+        for part in checked.iter().filter_map(|one| show(one, only_broken)) {
+            let is_table = part.lines().nth(1).is_some();
+            text += if (is_table || was_table) && !text.is_empty() { "\n" } else { "" };
+            text += &part;
+            was_table = is_table;
+        }
+        if checked.len() > 1 {
+            text += &total(&checked);
+        }
+        Ok(text)
     };
     let is_any_read = checked.iter().any(|one| one.verdicts.is_some());
     let status = write_contents(&output, "the verdicts", text_out, status, is_any_read);
@@ -174,14 +188,23 @@ impl Checked {
         errors.collect::<Vec<_>>().join("; ")
     }
 
-    /// For people, without the recordings that could not be read, which were reported before.
-    fn table(&self) -> Option<String> {
-        let verdicts = self.verdicts.as_ref()?;
-        Some(format!("{}: {}\n\n{}", self.name, text::verdict_summary(verdicts), text::verdicts(verdicts)))
+    /// Whether it could be read and keeps all rules.
+    fn is_kept(&self) -> bool {
+        self.verdicts.as_ref().is_some_and(|verdicts| !verdicts.iter().any(Verdict::is_broken))
     }
 
-    fn markdown(&self) -> Option<String> {
+    /// For people, without the recordings that could not be read, which were reported before.
+    fn table(&self, only_broken: bool) -> Option<String> {
+        let verdicts = self.verdicts.as_ref()?;
+        let line = format!("{}: {}\n", self.name, text::verdict_summary(verdicts));
+        Some(if only_broken && self.is_kept() { line } else { format!("{line}\n{}", text::verdicts(verdicts)) })
+    }
+
+    fn markdown(&self, only_broken: bool) -> Option<String> {
         Some(match &self.verdicts {
+            Some(verdicts) if only_broken && self.is_kept() => {
+                format!("- {}: {}\n", markdown_escaped(&self.name), text::verdict_summary(verdicts))
+            }
             Some(verdicts) => text::verdicts_markdown(&self.name, verdicts),
             None => text::unread_markdown(&self.name, &self.error()),
         })
@@ -201,6 +224,15 @@ impl Checked {
         };
         Suite { name: self.name.clone(), seconds: self.seconds, cases }
     }
+}
+
+/// The line below the verdicts on several recordings.
+fn total(checked: &[Checked]) -> String {
+    let kept = checked.iter().filter(|one| one.is_kept()).count();
+    let unread = checked.iter().filter(|one| one.verdicts.is_none()).count();
+    let broken = checked.len() - kept - unread;
+    let unread = if unread > 0 { format!(", {unread} could not be read") } else { String::new() };
+    format!("\n{} recordings: {kept} within the budget, {broken} not{unread}\n", checked.len())
 }
 
 /// The verdict as that of a test case.

@@ -319,7 +319,7 @@ fn verdict(limit: &BudgetRule, runs: &[Run], all: &[Series], by: Option<&str>) -
                 let path = rule.measured(&series.name);
                 candidates.push(Candidate {
                     metric: format!("{path}{of_group}"),
-                    name: format!("{}{of_group}", series.name),
+                    name: format!("{}{of_group}", series.name).trim_start().to_owned(),
                     value,
                 });
             } else {
@@ -329,7 +329,7 @@ fn verdict(limit: &BudgetRule, runs: &[Run], all: &[Series], by: Option<&str>) -
                 };
                 let place = format!("{of_group} in {}", run.path);
                 let path = rule.measured(&series.name);
-                let (metric, name) = (format!("{path}{place}"), format!("{}{place}", series.name));
+                let (metric, name) = (format!("{path}{place}"), format!("{}{place}", series.name).trim_start().to_owned());
                 candidates.push(Candidate { metric, name, value: scaled(*value) });
             }
         }

@@ -227,6 +227,10 @@ fn verdicts_name_who_breaks_a_rule() {
     assert_eq!(missing(9), "task quiet has no stack_free_bytes in the recording");
     assert_eq!(text::verdict_summary(&found), "12 rules: 3 kept, 8 broken, 1 skipped");
     assert_eq!(text::broken(&found[1])[0], "task.\"net rx\".cpu_percent is 50 %: task.*.cpu_percent < 8");
+    // A name that the rule itself has is not printed again.
+    let table = text::verdicts(&verdicts(&["task.n*.cpu_percent < 90", "task.sensor.cpu_percent < 90"]));
+    let words: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split("  ").map(str::trim).collect()).collect();
+    assert!(words[0].contains(&"net rx") && !words[1].contains(&"sensor"), "{table}");
 }
 
 #[test]

@@ -72,7 +72,8 @@ fn verdict_rows(verdict: &Verdict) -> Vec<Vec<String>> {
         let of = match (verdict.outcome, verdict.measured) {
             (Outcome::Kept, 2..) => format!("{} (of {})", measured.name, verdict.measured),
             (_, 2..) => measured.name.clone(),
-            _ => String::new(),
+            _ if verdict.rule.contains(&measured.name) => String::new(),
+            _ => measured.name.clone(),
         };
         let [value, margin] = self::measured(measured, verdict.unit);
         vec![word.into(), verdict.rule.clone(), of, value, margin]

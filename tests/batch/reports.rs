@@ -173,8 +173,8 @@ fn verdicts_are_told_as_markdown() {
     let ran = check(&desk, "--md").ends(1).says(&["error: after.bin: task.filter.cpu_percent is 5."]);
     let text = String::from_utf8(ran.stdout).unwrap();
     let parts: Vec<&str> = text.split("### ").collect();
-    let [_, before, after, none] = parts.as_slice() else { panic!("{text}") };
-    assert!(before.starts_with("before.bin: 9 rules: 8 kept, 0 broken, 1 skipped\n"), "{before}");
+    let [before, after, none] = parts.as_slice() else { panic!("{text}") };
+    assert_eq!(*before, "- before.bin: 9 rules: 8 kept, 0 broken, 1 skipped\n\n");
     let (after, reason) = after.split_once("\n\nreason: ").unwrap();
     let table = check_markdown(&format!("### {after}\n"), 9);
     assert_eq!(table[0], ["Verdict", "Rule", "Of", "Measured", "Margin"]);
@@ -184,6 +184,7 @@ fn verdicts_are_told_as_markdown() {
         "{reason}"
     );
     assert!(none.contains("not checked\n\n**a\\|b\\\\n\\*.bin is empty"), "{none}");
+    assert!(none.ends_with("\n\n3 recordings: 1 within the budget, 1 not, 1 could not be read\n"), "{none}");
     desk.run("check -b budget.toml before.bin --md --json").ends(2);
 }
 
