@@ -91,7 +91,7 @@ impl Converter<'_> {
             outcome.messages = String::new();
             for input in &mut outcome.inputs {
                 input.status = Some(InputStatus::Skipped);
-                if self.plan.reading.verbosity > Verbosity::Quiet {
+                if self.with_summaries && self.plan.reading.verbosity > Verbosity::Quiet {
                     outcome.messages += &format!("skipped: {} is in no known format\n", name_in_sentence(input));
                 }
             }

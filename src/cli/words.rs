@@ -36,7 +36,9 @@ pub(super) fn command_first(words: impl IntoIterator<Item = OsString>) -> Vec<Os
 }
 
 /// Words that are taken for commands, and how it is said instead.
-const NO_COMMANDS: [(&str, &str); 4] = [
+const NO_COMMANDS: [(&str, &str); 6] = [
+    ("batch", "traceconv --recursive DIR -o DIR/"),
+    ("compare", "traceconv diff BASE NEW"),
     ("convert", "traceconv FILE"),
     ("merge", "traceconv --merge FILE FILE"),
     ("open", "traceconv --open FILE"),
@@ -128,6 +130,7 @@ mod tests {
         assert!(message(&["stat", "a.bin"]).unwrap().contains("did you mean `stats`?"));
         assert!(message(&["Cargo.toml", "stats"]).unwrap().contains("comes first"));
         assert!(message(&["merge", "a.bin", "b.bin"]).unwrap().ends_with(": traceconv --merge FILE FILE"));
+        assert!(message(&["compare", "a.bin", "b.bin"]).unwrap().ends_with(": traceconv diff BASE NEW"));
         assert_eq!(message(&["stat.bin", "dir/dump", "x", "recording"]), None);
         assert_eq!(message(&[]), None);
     }
