@@ -44,8 +44,10 @@ mod tests;
 
 pub use numbers::Numbers;
 
+use rustc_hash::FxHashMap;
+
 use crate::model::{
-    Args, CoreId, Entities, EventBatch, EventKind, Label, MachineId, Nanos, ObjectId, Session, TaskId, WaitReason,
+    Args, CoreId, Entities, EventBatch, EventKind, Label, MachineId, Nanos, ObjectId, ObjectKind, Session, TaskId, WaitReason,
 };
 use crate::track::{Block, Track, TrackId};
 use annotations::Annotations;
@@ -110,6 +112,8 @@ pub struct Timeline {
     tasks: Vec<TaskState>,
     isrs: Vec<IsrState>,
     objects: Vec<ObjectState>,
+    /// The kind that the name of a track of objects stands for.
+    object_names: FxHashMap<(TrackId, String), ObjectKind>,
     lanes: Vec<LaneState>,
     /// Tracks of groups, with the process id of those that are processes.
     groups: Vec<Option<(TrackId, Option<i32>)>>,
@@ -297,6 +301,7 @@ impl Timeline {
             tasks: Vec::new(),
             isrs: Vec::new(),
             objects: Vec::new(),
+            object_names: FxHashMap::default(),
             lanes: Vec::new(),
             groups: Vec::new(),
             names: Vec::new(),

@@ -294,7 +294,11 @@ impl Timeline {
             _ => {}
         }
         let group = self.group(Group::Objects);
-        let name = object_name(entity).into();
+        let mut name = object_name(entity);
+        // A mutex and an event group of the same name, as those of NetX, are two tracks.
+        if *self.object_names.entry((group, name.clone())).or_insert(entity.kind) != entity.kind {
+            name += &format!(" ({})", entity.kind.noun());
+        }
         // Kinds that are numbered separately are adjacent.
         let first = match entity.kind {
             kind if kind.is_stream() => 1 << 24,
@@ -302,7 +306,7 @@ impl Timeline {
             ObjectKind::Timer => 3 << 24,
             _ => 0,
         };
-        let track = self.writer.track(Some(group), kind, name, Some(&description), entity.number.saturating_add(first));
+        let track = self.writer.track(Some(group), kind, name.into(), Some(&description), entity.number.saturating_add(first));
         self.objects[object.index()].track = Some(track);
         track
     }

@@ -211,6 +211,23 @@ fn an_interrupt_with_an_empty_name_has_a_number() {
     assert!(blocks[0].tracks.iter().any(|track| &*track.name == "ISR #1"));
 }
 
+/// NetX calls the mutex and the event group of an instance by one name.
+#[test]
+fn objects_of_two_kinds_and_one_name_are_distinguished() {
+    let mut entities = entities(0);
+    let mut levels = Vec::new();
+    for (number, kind) in (1..).zip([ObjectKind::Queue, ObjectKind::CountingSemaphore, ObjectKind::Queue]) {
+        let object = Object { number, name: Some("IP".into()), kind, session: 0, giving_is_unrecorded: false };
+        levels.push(EventKind::ObjectLevel { object: entities.add_object(object).unwrap(), level: 1 });
+    }
+    let mut timeline = timeline();
+    timeline.consume(&batch(levels), &entities);
+    timeline.finish();
+    let blocks = timeline.take_blocks();
+    let names: Vec<&str> = blocks[0].tracks.iter().map(|track| &*track.name).filter(|name| name.starts_with("IP")).collect();
+    assert_eq!(names, ["IP", "IP (counting semaphore)", "IP"]);
+}
+
 #[test]
 fn a_flow_that_ends_has_begun() {
     let mut entities = entities(1);
