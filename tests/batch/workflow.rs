@@ -315,7 +315,7 @@ fn the_action_converts_checks_and_sums_up() {
     assert_eq!(calls, "binstall --no-confirm traceconv@0.1.0\ninstall --locked traceconv@0.1.0\n");
 
     desk.put("budget.toml", b"rules = ['losses == 0']");
-    let act = |budget: &str| {
+    let act_with = |budget: &str, reading: &str| {
         let mut action = Command::new("bash");
         action.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &convert.script]).env("ACTION", root());
         action.current_dir(desk.path("")).env("PATH", &path).env("GITHUB_STEP_SUMMARY", desk.path("summary.md"));
@@ -325,11 +325,13 @@ fn the_action_converts_checks_and_sums_up() {
             ("GLOB", "*"),
             ("MAX_LOST", "50%"),
             ("BUDGET", budget),
+            ("READING", reading),
             ("OPTIONS", ""),
         ]);
         let output = action.output().unwrap();
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
+    let act = |budget: &str| act_with(budget, "");
     let (status, said) = act("budget.toml");
     assert_eq!(status, 0, "{said}");
     assert!(desk.text("summary.md").contains("2 converted, 1 skipped"), "{}", desk.text("summary.md"));
@@ -338,4 +340,8 @@ fn the_action_converts_checks_and_sums_up() {
     let (status, said) = act("budget.toml");
     assert_eq!(status, 3, "{said}");
     assert_eq!(act("").0, 0);
+    // Options for reading are for the budget, too.
+    desk.put("all.toml", b"rules = ['losses >= 0']");
+    let (status, said) = act_with("all.toml", "--clock-hz 1M");
+    assert_eq!((status, said.matches("clock 1 MHz (given by an option)").count() > 0), (0, true), "{said}");
 }
