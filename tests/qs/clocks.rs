@@ -263,6 +263,50 @@ fn a_copy_of_a_piece_with_a_start_up_is_no_reset() {
 }
 
 #[test]
+fn several_copies_of_a_start_up_are_no_resets() {
+    let boots = boots(4);
+    let whole = boots.concat();
+    let (_, lost) = sessions_and_lost(&whole);
+    let start = boots[0].len() + boots[1].len();
+    for (before, after) in [(200, 100), (333, 777), (901, 402)] {
+        for times in 2..5 {
+            let mut capture = whole.clone();
+            let piece = whole[start - before..start + after].repeat(times);
+            capture.splice(start + after..start + after, piece);
+            let (sessions, more) = sessions_and_lost(&capture);
+            assert!(sessions == 4 && more <= lost + 1, "{before} and {after} bytes {times} times: {sessions}, {more} lost");
+        }
+    }
+}
+
+#[test]
+fn a_copy_whose_first_whole_frame_is_the_start_up_is_no_reset() {
+    let boots = boots(4);
+    let whole = boots.concat();
+    let start = boots[0].len() + boots[1].len();
+    // It begins within the frame before.
+    for before in [15, 16, 17] {
+        for place in [start + 777, start + 2181] {
+            let mut capture = whole.clone();
+            capture.splice(place..place, whole[start - before..start + 777].iter().copied());
+            assert_eq!(sessions_and_lost(&capture).0, 4, "{before} bytes before it, at {place}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_more_frames_than_there_are_numbers_is_left_out() {
+    let whole = Target::new(4, 10_000).run(3000).bytes;
+    let (_, lost) = sessions_and_lost(&whole);
+    let events = |bytes: &[u8]| subject(Sizes::default()).convert(bytes, Cut::WHOLE).summary.events;
+    for len in [6000, 9000] {
+        let mut capture = whole.clone();
+        capture.splice(20_000..20_000, whole[20_000 - len..20_000].iter().copied());
+        assert_eq!((sessions_and_lost(&capture), events(&capture)), ((1, lost), events(&whole)), "{len} bytes");
+    }
+}
+
+#[test]
 fn resets_of_a_program_that_sends_the_same_each_time_are_resets() {
     let boot = &boots(1)[0];
     assert_eq!(sessions_and_lost(&boot.repeat(5)).0, 5);

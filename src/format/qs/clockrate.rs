@@ -47,10 +47,10 @@ pub fn of_ticks(facts: &ScanFacts, sessions: &Sessions) -> Option<Slope> {
     let mut points: Vec<Vec<(u64, u64, bool)>> = vec![Vec::new()];
     let (mut count, mut coarse, mut at_tick) = (None, 0, None);
     let (mut modulus, mut origin) = (u64::MAX, None);
-    let mut index = 0;
+    let mut last = 0;
     for entry in &facts.ticks {
-        while sessions.all.get(index + 1).is_some_and(|next| next.start <= entry.offset) {
-            index += 1;
+        let index = sessions.at(entry.offset);
+        if std::mem::replace(&mut last, index) != index {
             points.push(Vec::new());
             (count, at_tick) = (None, None);
         }
@@ -123,10 +123,10 @@ fn of_time_events(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, St
     // From one post to the next.
     let mut gaps: Vec<u64> = Vec::new();
     let mut last_post = None;
-    let mut index = 0;
+    let mut last = 0;
     for entry in &facts.time_events {
-        while sessions.all.get(index + 1).is_some_and(|next| next.start <= entry.offset) {
-            index += 1;
+        let index = sessions.at(entry.offset);
+        if std::mem::replace(&mut last, index) != index {
             armed.clear();
             last_post = None;
         }

@@ -155,6 +155,13 @@ impl Records {
         self.data.get(start..start + usize::from(stored.len)).unwrap_or(&[])
     }
 
+    /// Where the frame of a record starts in the input, in bytes.
+    #[inline]
+    #[must_use]
+    pub fn offset_of(&self, stored: &Stored) -> u64 {
+        self.base + u64::from(stored.offset)
+    }
+
     /// The fields of fixed width of a record.
     #[inline]
     #[must_use]

@@ -5,119 +5,108 @@
 
 use std::ops::Range;
 
-use memchr::memmem;
+use memchr::{memchr, memmem, memrchr};
 
 use super::frame::{self, FLAG};
 
 /// How far a copy reaches on each side of a start-up, and how far from it the original is, in bytes.
 const REACH: usize = 1 << 16;
-/// At how many breaks of the numbers on each side it may end: some frames may be missing within it.
-const BREAKS: usize = 8;
+/// At least this number of bytes before a start-up are in its copy: the end of a frame.
+const LEAST_BYTES: usize = 4;
+/// The limit of other start-ups that one is compared with.
+const OTHERS: usize = 16;
 /// The numbers go on within this number of frames: at each end one may be damaged.
 const GOES_ON: u8 = 3;
 
-/// A valid frame.
-struct Frame {
-    range: Range<usize>,
-    seq: u8,
-    is_start: bool,
-}
+/// Copies, in file order, without overlap.
+#[derive(Clone, Debug, Default)]
+pub struct CopiedPieces(Vec<Range<u64>>);
 
-impl Frame {
-    /// From the bytes at `start`, given without the flag after them.
-    fn read(bytes: &[u8], start: usize, buffer: &mut Vec<u8>) -> Option<Frame> {
-        let &[seq, id, ..] = frame::body(bytes, None, buffer).ok()? else { return None };
-        Some(Frame { range: start..start + bytes.len() + 1, seq, is_start: id == 0 && seq <= 1 })
+impl CopiedPieces {
+    /// Where the copy ends in which a place is.
+    #[cold]
+    #[must_use]
+    pub fn end_at(&self, offset: u64) -> Option<u64> {
+        let copy = self.0.get(self.0.partition_point(|copy| copy.end <= offset))?;
+        copy.contains(&offset).then_some(copy.end)
     }
 
-    fn is_before(&self, next: &Frame) -> bool {
-        self.seq.wrapping_add(1) == next.seq
+    /// Adds a copy that ends after all others.
+    fn add(&mut self, mut copy: Range<u64>) {
+        while let Some(last) = self.0.pop_if(|last| last.end > copy.start) {
+            copy = last.start.min(copy.start)..last.end.max(copy.end);
+        }
+        self.0.push(copy);
+    }
+
+    /// Adds the copy in which the start-up at `start` is, if it is in one. `last_start`: the start-up before it.
+    pub fn search(&mut self, input: &[u8], last_start: u64, start: u64) {
+        if self.end_at(start).is_none()
+            && let (Ok(last), Ok(start)) = (usize::try_from(last_start), usize::try_from(start))
+            && let Some(copy) = copy_around(input, last, start)
+        {
+            self.add(copy.start as u64..copy.end as u64);
+        }
     }
 }
 
-/// The valid frames that end at or before `end`, the last one first.
-fn before(input: &[u8], end: usize) -> impl Iterator<Item = Frame> {
-    let (mut at, mut buffer) = (end, Vec::new());
-    let frames = std::iter::from_fn(move || {
-        let bytes = frame::frame_before(input, at).filter(|_| end - at < REACH)?;
-        at -= bytes.len() + 1;
-        Some(Frame::read(bytes, at, &mut buffer))
+/// The copy in which the start-up at `start` is, up to the end of its last whole frame.
+fn copy_around(input: &[u8], last_start: usize, start: usize) -> Option<Range<usize>> {
+    let from = start.saturating_sub(REACH);
+    let near = input.get(from..start.saturating_add(REACH).min(input.len()))?;
+    let (head, tail) = input.split_at_checked(start)?;
+    let (head, tail) = (head.get(last_start.max(from)..)?, tail.get(..REACH).unwrap_or(tail));
+    let needle = input.get(start.checked_sub(LEAST_BYTES)?..start + LEAST_BYTES)?;
+    let others = memmem::find_iter(near, needle).map(|at| from + at + LEAST_BYTES).filter(|&other| other != start);
+    let copies = others.take(OTHERS).filter_map(|other| {
+        let (other_head, other_tail) = input.split_at_checked(other)?;
+        let is_same = |(one, other): &(&u8, &u8)| one == other;
+        let before = head.iter().rev().zip(other_head.iter().rev()).take_while(is_same).count();
+        let before = Some(before).filter(|&before| before < head.len())?;
+        // The first whole frame of the copy, and the last valid one that is not of it.
+        let begin = start - before + memchr(FLAG, head.get(head.len() - before..)?)? + 1;
+        let ((last, last_end), first) = (last_before(input, begin)?, seq_after(input, begin)?);
+        // A start-up always breaks the numbers: it is the first whole frame of a copy only if the frame before it is damaged.
+        if first.wrapping_sub(last) == 1 || begin == start && last_end == begin {
+            return None;
+        }
+        let after = tail.iter().zip(other_tail).take_while(is_same).count();
+        let end = start + memrchr(FLAG, tail.get(..after)?)? + 1;
+        // What a program that does the same each time sends before the start-up is there after each reset.
+        let times = |from: usize| input.get(from..start).map_or(0, |piece| memmem::find_iter(near, piece).count());
+        let is_once_more = || times(start - before) == times((start - before).saturating_sub(2 * LEAST_BYTES)) + 1;
+        (goes_on(input, end, last) && is_once_more()).then_some(last_end..end)
     });
-    frames.flatten()
+    copies.max_by_key(Range::len)
 }
 
-/// The valid frames from `start` on.
-fn after(input: &[u8], start: usize) -> impl Iterator<Item = Frame> {
-    let mut buffer = Vec::new();
-    let reach = input.get(..start.saturating_add(REACH)).unwrap_or(input);
-    let mut at = start;
-    let frames = std::iter::from_fn(move || {
-        let bytes = reach.get(at..)?;
-        let bytes = bytes.get(..memchr::memchr(FLAG, bytes)?)?;
-        at += bytes.len() + 1;
-        Some(Frame::read(bytes, at - bytes.len() - 1, &mut buffer))
-    });
-    frames.flatten()
+/// Whether the numbers go on at `end` after `last`.
+fn goes_on(input: &[u8], end: usize, last: u8) -> bool {
+    seq_after(input, end).is_some_and(|next| (1..=GOES_ON).contains(&next.wrapping_sub(last)))
 }
 
-/// The copy in which the start-up at `start` is, if it is in one, up to the end of its last whole frame. `starts`: the start-ups before it.
-#[must_use]
-pub fn copy_around(input: &[u8], start: usize, starts: &[u64]) -> Option<Range<usize>> {
-    // Where it may begin: the frame before it, and its first one.
-    let mut begins: Vec<(Frame, usize)> = Vec::new();
-    let mut next: Option<Frame> = None;
-    for frame in before(input, start) {
-        let is_start = frame.is_start;
-        let line = next.replace(Frame { range: frame.range.clone(), ..frame });
-        if let Some(first) = line.filter(|first| !frame.is_before(first)) {
-            begins.push((frame, first.range.start));
+/// The number of the last valid frame that ends at or before `end`, and where it ends.
+fn last_before(input: &[u8], mut end: usize) -> Option<(u8, usize)> {
+    let (least, mut buffer) = (end.saturating_sub(REACH), Vec::new());
+    while end > least {
+        let bytes = frame::frame_before(input, end)?;
+        if let Ok(&[seq, ..]) = frame::body(bytes, None, &mut buffer) {
+            return Some((seq, end));
         }
-        if is_start || begins.len() >= BREAKS {
-            break;
-        }
+        end -= bytes.len() + 1;
     }
-    // The frames before the start-up, of a program that does the same each time, are there after each reset.
-    let near = input.get(start.saturating_sub(REACH)..start.saturating_add(REACH).min(input.len()))?;
-    begins.retain(|(_, first)| memmem::find_iter(near, input.get(*first..start).unwrap_or(&[])).take(3).count() <= 2);
-    let doubled = begins.iter().find_map(|(line, first)| {
-        let lens = starts.iter().rev().map(|&other| start - other as usize);
-        let is_doubled = |len: &usize| {
-            let original = input.get(first.checked_sub(*len)?..line.range.end)?;
-            Some(line.range.end + len > start && original == input.get(*first..line.range.end + len)?)
-        };
-        let len = lens.take_while(|len| *len <= REACH).find(|len| is_doubled(len) == Some(true))?;
-        Some(line.range.end..line.range.end + len)
-    });
-    if doubled.is_some() || begins.is_empty() {
-        return doubled;
-    }
-    // Where it may end: the end of its last frame, and the number after it.
-    let mut ends: Vec<(usize, u8)> = Vec::new();
-    let (mut last, mut starts): (Option<Frame>, usize) = (None, 0);
-    for frame in after(input, start) {
-        if let Some(last) = last.filter(|last| !last.is_before(&frame) && !frame.is_start) {
-            ends.push((last.range.end, frame.seq));
-        }
-        starts += usize::from(frame.is_start);
-        if ends.len() >= BREAKS || starts >= BREAKS {
-            break;
-        }
-        last = Some(frame);
-    }
-    let pairs = begins.iter().flat_map(|begin| ends.iter().map(move |end| (begin, end)));
-    let goes_on = |((line, first), (end, seq)): &(&(Frame, usize), &(usize, u8))| {
-        (1..=GOES_ON).contains(&seq.wrapping_sub(line.seq)) && is_twice(input, &(*first..*end))
-    };
-    // The numbers also go on within the longest one, if a start-up is right before it.
-    let longest = pairs.filter(goes_on).max_by_key(|((_, first), (end, _))| end - first);
-    longest.map(|((line, _), (end, _))| line.range.end..*end)
+    None
 }
 
-/// Whether bytes are there once more, not far away.
-fn is_twice(input: &[u8], range: &Range<usize>) -> bool {
-    let before = input.get(range.start.saturating_sub(REACH)..range.start);
-    let after = input.get(range.end..range.end.saturating_add(REACH).min(input.len()));
-    let piece = input.get(range.clone()).unwrap_or(&[]);
-    let finder = memmem::Finder::new(piece);
-    [before, after].into_iter().flatten().any(|bytes| finder.find(bytes).is_some())
+/// The number of the first valid frame from `start` on.
+fn seq_after(input: &[u8], mut start: usize) -> Option<u8> {
+    let (most, mut buffer) = (start.saturating_add(REACH), Vec::new());
+    while start < most {
+        let bytes = frame::frame_after(input, start)?;
+        if let Ok(&[seq, ..]) = frame::body(bytes, None, &mut buffer) {
+            return Some(seq);
+        }
+        start += bytes.len() + 1;
+    }
+    None
 }

@@ -16,7 +16,7 @@ use super::decode::{self, Decoder, Decoders};
 use super::frame::{self, ESCAPE, FLAG};
 use super::infer::Evidence;
 use super::info::TargetInfo;
-use super::pieces;
+use super::pieces::CopiedPieces;
 use super::record::IDS_END;
 use super::resolve::{DrawOptions, Resolver};
 use super::sessions::Sessions;
@@ -88,8 +88,8 @@ impl Recording for Scanner {
         }
         let units = measured.and_then(Result::ok).map(|measured| measured.units_per_tick);
         let rates = by_ticks.iter().map(|rate| rate.or(units.map(|units| units as f64))).collect();
-        let draw = DrawOptions { lacks_gets, ..options.draw.clone() };
-        let resolver = Resolver::new(sessions, clock.0, draw, units, rates, report);
+        let draw = DrawOptions { lacks_gets, units_per_tick: units, ..options.draw.clone() };
+        let resolver = Resolver::new(sessions, clock.0, draw, rates, report);
         Stages { cores, decode: decoders, resolve: resolver }
     }
 }
@@ -125,8 +125,8 @@ pub struct Metadata {
 pub struct ScanFacts {
     /// In file order. Repeated names in a session are left out.
     pub metadata: Vec<Metadata>,
-    /// Copies of pieces in which the target starts up, in file order.
-    pub copies: Vec<Range<u64>>,
+    /// Copies of pieces in which the target starts up.
+    pub copies: CopiedPieces,
     /// The first records of time events, in file order.
     pub time_events: Vec<Metadata>,
     /// The first records of clock ticks, each with the next record that has a time stamp, in file order.
@@ -279,8 +279,8 @@ static CLASSES: [u8; 256] = {
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     facts: ScanFacts,
-    /// Where the target starts up, in bytes.
-    starts: Vec<u64>,
+    /// How often the target starts up, and where it does so last, in bytes.
+    starts: (u32, u64),
     /// The names already sent in the current session.
     sent: FxHashSet<Box<[u8]>>,
 }
@@ -382,19 +382,13 @@ impl Collector {
         self.facts.metadata.push(Metadata { offset, id, data, empty_before });
     }
 
-    /// Whether the start-up at an offset is in a copy.
-    fn is_copied(&mut self, input: &[u8], offset: u64) -> bool {
-        let end = self.facts.copies.last().map_or(0, |copy| copy.end);
-        let is_new = self.starts.last().is_none_or(|&last| last < offset) && self.starts.len() < SESSIONS_LIMIT as usize;
-        if is_new && offset >= end {
-            let copy = pieces::copy_around(input, usize::try_from(offset).unwrap_or(usize::MAX), &self.starts);
-            let copy = copy.map(|copy| copy.start as u64..copy.end as u64);
-            self.facts.copies.extend(copy.filter(|copy| copy.start >= end));
+    /// Notes that the target starts up.
+    fn add_start(&mut self, input: &[u8], offset: u64) {
+        let (count, last) = self.starts;
+        if offset > last && count < SESSIONS_LIMIT {
+            self.facts.copies.search(input, last, offset);
+            self.starts = (count + 1, offset);
         }
-        if is_new {
-            self.starts.push(offset);
-        }
-        self.facts.copies.last().is_some_and(|copy| copy.contains(&offset))
     }
 
     /// Adds the facts of the next part of `input`.
@@ -402,8 +396,8 @@ impl Collector {
         for entry in &part.metadata {
             let is_start =
                 entry.id == 0 || entry.id == 64 && TargetInfo::read(part.bytes(entry.data)).is_some_and(|info| info.is_reset);
-            if is_start && self.is_copied(input, entry.empty_before.unwrap_or(entry.offset)) {
-                continue;
+            if is_start {
+                self.add_start(input, entry.empty_before.unwrap_or(entry.offset));
             }
             self.add(entry.offset, entry.id, part.bytes(entry.data), entry.empty_before);
         }

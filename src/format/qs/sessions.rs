@@ -1,6 +1,5 @@
 //! From the facts of the first pass to sessions: the start, configuration and names of each, and their sources.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::decode::Segment;
@@ -9,6 +8,7 @@ use super::infer::Inferred;
 use super::info::TargetInfo;
 use super::layout::{Config, Layout, Sizes};
 use super::names::Names;
+use super::pieces::CopiedPieces;
 use super::record::{Field, Kind};
 use super::scan::ScanFacts;
 use crate::clock::SESSIONS_LIMIT;
@@ -99,8 +99,8 @@ pub struct Sessions {
     pub all: Vec<Arc<Session>>,
     /// The configuration inferred from the records, if it was not recorded.
     pub inferred: Option<Inferred>,
-    /// Copies of pieces of the recording in which the target starts up, in file order.
-    pub copies: Vec<Range<u64>>,
+    /// Copies of pieces of the recording in which the target starts up.
+    pub copies: CopiedPieces,
 }
 
 impl Sessions {
@@ -121,12 +121,10 @@ impl Sessions {
         sessions
     }
 
-    /// Whether a place is in one of the copies.
-    #[cold]
+    /// The number of the session at a place.
     #[must_use]
-    pub fn is_in_copy(&self, offset: u64) -> bool {
-        let index = self.copies.partition_point(|copy| copy.end <= offset);
-        self.copies.get(index).is_some_and(|copy| copy.contains(&offset))
+    pub fn at(&self, offset: u64) -> usize {
+        self.all.partition_point(|session| session.start <= offset).saturating_sub(1)
     }
 
     /// The segments for the decoder.
@@ -142,7 +140,7 @@ impl Sessions {
 
     fn add_priorities(&mut self, facts: &ScanFacts) {
         for &(priority, get) in &facts.first_gets {
-            let index = self.all.partition_point(|session| session.start <= get.offset).saturating_sub(1);
+            let index = self.at(get.offset);
             let Some(session) = self.all.get_mut(index) else { continue };
             let data = facts.bytes(get.data);
             let kind = if get.id == 16 { Kind::Get } else { Kind::GetLast };
@@ -152,11 +150,8 @@ impl Sessions {
     }
 
     fn add_names(&mut self, facts: &ScanFacts, options: &TargetOptions) {
-        let mut index = 0;
         for entry in &facts.metadata {
-            while self.all.get(index + 1).is_some_and(|next| next.start <= entry.offset) {
-                index += 1;
-            }
+            let index = self.at(entry.offset);
             let Some(session) = self.all.get_mut(index) else { return };
             let layout = session.layout.clone();
             let data = facts.bytes(entry.data);
@@ -192,7 +187,7 @@ impl Starts {
         let mut starts = vec![Start { offset: 0, info: None }];
         // Bytes before the first valid frame belong to the first session.
         let begins_at = facts.first_frame.unwrap_or(0);
-        for entry in &facts.metadata {
+        for entry in facts.metadata.iter().filter(|entry| facts.copies.end_at(entry.offset).is_none()) {
             if starts.len() >= SESSIONS_LIMIT as usize {
                 break;
             }

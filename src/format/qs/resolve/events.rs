@@ -9,9 +9,9 @@ use super::super::decode::{Records, Stored};
 use super::super::layout::FixedFields;
 use super::super::record::{Field, Kind, command_name};
 use super::super::sessions::Session;
-use super::Resolved;
 use super::firmware::{ArgName, Counter, Firmware, SingleTrack, TrackGroup, push_event};
 use super::tables::{Armed, Verb};
+use super::{DrawOptions, Resolved};
 
 /// The state of the scheduler and of the event in progress, in one session.
 #[derive(Default)]
@@ -54,23 +54,12 @@ impl RunState {
     }
 }
 
-/// Settings for drawing records.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DrawSettings {
-    /// The allocation of events, critical sections.
-    pub everything: bool,
-    /// Whether the recording never says that an event is taken out of a queue: it is when it is dispatched.
-    pub lacks_gets: bool,
-    /// Units of the time stamps in a clock tick, if they could be measured.
-    pub units_per_tick: Option<u64>,
-}
-
 /// Resolves one record.
 pub struct RecordResolver<'a, 'b> {
     pub firmware: &'a mut Firmware,
     pub run_state: &'a mut RunState,
     pub from: &'a Session,
-    pub settings: DrawSettings,
+    pub draw: &'a DrawOptions,
     pub out: &'a mut Resolved<'b>,
     pub now: Nanos,
 }
@@ -176,7 +165,7 @@ impl RecordResolver<'_, '_> {
             | Kind::TimeDisarmAttempt
             | Kind::CritEntry
             | Kind::CritExit
-                if !self.settings.everything =>
+                if !self.draw.everything =>
             {
                 None
             }
@@ -192,7 +181,7 @@ impl RecordResolver<'_, '_> {
         let machine = self.firmware.machine(object, self.from, self.out.entities)?;
         let stretch = self.firmware.stretch;
         self.firmware.tables.objects.get_mut(object)?.step_in = Some(stretch);
-        if self.settings.lacks_gets {
+        if self.draw.lacks_gets {
             self.emit(EventKind::Taken { machine, signal, fill: Level::UNKNOWN });
             self.out.batch.added += 1;
         }
@@ -226,7 +215,7 @@ impl RecordResolver<'_, '_> {
         // The queue is empty if no record since the target's reset is missing and it has not been used.
         let is_new = stretch == self.firmware.first_stretch && self.from.info.is_some_and(|info| info.is_reset);
         let Some(object) = self.firmware.tables.objects.get_mut(object) else { return Level::UNKNOWN };
-        if self.settings.lacks_gets {
+        if self.draw.lacks_gets {
             return Level::UNKNOWN;
         }
         let was_used = std::mem::replace(&mut object.is_used, true);
@@ -454,7 +443,7 @@ impl RecordResolver<'_, '_> {
         place.armed_in = (interval > 0).then_some(stretch);
         place.armed = Armed { at: stamp, ticks: interval, interval, is_first: false };
         let passed = stamp.wrapping_sub(armed.at) & u32::MAX >> (32 - bits);
-        let late = self.settings.units_per_tick.and_then(|units| armed.late_ticks(passed, bits, units)).filter(|&late| late != 0);
+        let late = self.draw.units_per_tick.and_then(|units| armed.late_ticks(passed, bits, units)).filter(|&late| late != 0);
         let late = late.and_then(|late| self.firmware.arg(ArgName::LateTicks, ArgValue::Int(late), self.out.entities));
         let args = late.map_or(Args::NONE, |late| self.out.batch.add_args(&[late]));
         self.emit(EventKind::SpanEnd { lane, args });

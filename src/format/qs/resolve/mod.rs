@@ -18,15 +18,15 @@ use std::sync::Arc;
 
 use crate::clock::LOOKAHEAD;
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
-use crate::model::{CoreId, EventKind, Ledger, Rate};
+use crate::model::{CoreId, Ledger, Rate};
 
 use super::decode::Records;
 use super::record::Kind;
-use super::sessions::Sessions;
-use events::{DrawSettings, RecordResolver, RunState};
-use firmware::{Counter, Firmware, push_event, session_of};
+use super::sessions::{Session, Sessions};
+use events::{RecordResolver, RunState};
+use firmware::{Counter, Firmware, session_of};
 use view::{ViewFields, show_invalid};
-use wire::{Following, LOOKAHEAD_BYTES, LOOKAHEAD_FRAMES, Later, WireState};
+use wire::{Following, LOOKAHEAD_BYTES, LOOKAHEAD_FRAMES, Later, Place, WireState};
 
 /// The user's options for drawing, and the limits of it.
 #[derive(Clone, Debug, Default)]
@@ -35,15 +35,16 @@ pub struct DrawOptions {
     pub everything: bool,
     /// Elements of application records to draw as counters: the record (name or id), and the index of the element.
     pub counters: Vec<(String, usize)>,
-    /// Whether the recording never says that an event is taken out of a queue.
+    /// Whether the recording never says that an event is taken out of a queue: it is when it is dispatched.
     pub lacks_gets: bool,
+    /// Units of the time stamps in a clock tick, if they could be measured.
+    pub units_per_tick: Option<u64>,
 }
 
 /// Turns records into events.
 pub struct Resolver {
     inputs: Vec<InputResolver>,
     draw: DrawOptions,
-    units_per_tick: Option<u64>,
     facts: Facts,
 }
 
@@ -60,15 +61,8 @@ struct InputResolver {
 }
 
 impl Resolver {
-    /// `rates`: the units of the stamps in a clock tick for each input, as exact as known; `units_per_tick`: those that are reported.
-    pub fn new(
-        inputs: Vec<Sessions>,
-        rate: Rate,
-        draw: DrawOptions,
-        units_per_tick: Option<u64>,
-        rates: Vec<Option<f64>>,
-        mut facts: Facts,
-    ) -> Resolver {
+    /// `rates`: the units of the stamps in a clock tick for each input, as exact as known.
+    pub fn new(inputs: Vec<Sessions>, rate: Rate, draw: DrawOptions, rates: Vec<Option<f64>>, mut facts: Facts) -> Resolver {
         facts.hints.extend(unknown_counters(&draw, &inputs));
         let inputs = (0u16..)
             .zip(inputs.into_iter().zip(rates))
@@ -80,7 +74,7 @@ impl Resolver {
                 InputResolver { wire, firmware, run_state: RunState::new(), asserts: 0, is_ended: false, held: VecDeque::new() }
             })
             .collect();
-        Resolver { inputs, draw, units_per_tick, facts }
+        Resolver { inputs, draw, facts }
     }
 }
 
@@ -117,23 +111,21 @@ impl Resolve for Resolver {
     type Records = Records;
 
     fn resolve(&mut self, input: usize, bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
-        let settings = self.settings();
         if let Some(input) = self.inputs.get_mut(input) {
             input.held.push_back(std::mem::take(records));
             while input.is_enough_held() {
-                *records = input.take_oldest(settings, &self.draw, bytes, out);
+                *records = input.take_oldest(&self.draw, bytes, out);
             }
         }
     }
 
     fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>) {
-        let settings = self.settings();
         let Some(input) = self.inputs.get_mut(input) else { return };
         while !input.held.is_empty() {
-            input.take_oldest(settings, &self.draw, bytes, out);
+            input.take_oldest(&self.draw, bytes, out);
         }
         input.wire.end_run(None, out.ledger);
-        input.gap(settings, out);
+        input.gap(&self.draw, out);
         input.is_ended = true;
     }
 
@@ -184,10 +176,6 @@ impl Resolver {
             format!("--qs-counter {name}:{index}: no record {name} in the capture has a number as element {index} (the first one is 0).")
         })
     }
-
-    fn settings(&self) -> DrawSettings {
-        DrawSettings { everything: self.draw.everything, lacks_gets: self.draw.lacks_gets, units_per_tick: self.units_per_tick }
-    }
 }
 
 impl InputResolver {
@@ -199,11 +187,11 @@ impl InputResolver {
             return true;
         }
         let (mut frames, mut timed) = (0, 0);
-        let sessions = &self.wire.sessions;
+        let copies = &self.wire.sessions.copies;
         let stored = later.flat_map(|records| records.frames.iter().map(move |stored| (records, stored)));
         for (records, stored) in stored.take(LOOKAHEAD_FRAMES) {
-            let is_copied = !sessions.copies.is_empty() && sessions.is_in_copy(records.base + u64::from(stored.offset));
-            (frames, timed) = (frames + 1, timed + usize::from(stored.is_timed && !is_copied));
+            let counts = stored.is_timed && copies.end_at(records.offset_of(stored)).is_none();
+            (frames, timed) = (frames + 1, timed + usize::from(counts));
             if timed >= LOOKAHEAD || frames >= LOOKAHEAD_FRAMES {
                 return true;
             }
@@ -212,22 +200,15 @@ impl InputResolver {
     }
 
     /// Takes the oldest part; gives it back for its memory.
-    fn take_oldest(&mut self, settings: DrawSettings, draw: &DrawOptions, bytes: &[u8], out: &mut Resolved<'_>) -> Records {
+    fn take_oldest(&mut self, draw: &DrawOptions, bytes: &[u8], out: &mut Resolved<'_>) -> Records {
         let Some(oldest) = self.held.pop_front() else { return Records::default() };
         let held = std::mem::take(&mut self.held);
-        self.resolve_part(&oldest, &Later { records: &held, bytes }, settings, draw, out);
+        self.resolve_part(&oldest, &Later { records: &held, bytes }, draw, out);
         self.held = held;
         oldest
     }
 
-    fn resolve_part(
-        &mut self,
-        records: &Records,
-        later: &Later<'_>,
-        settings: DrawSettings,
-        draw: &DrawOptions,
-        out: &mut Resolved<'_>,
-    ) {
+    fn resolve_part(&mut self, records: &Records, later: &Later<'_>, draw: &DrawOptions, out: &mut Resolved<'_>) {
         self.wire.enter_part(records, out.ledger);
         add_session(&self.wire, out);
         out.batch.events.reserve(records.frames.len());
@@ -236,31 +217,37 @@ impl InputResolver {
             let end = records.segments.get(number + 1).map_or(records.frames.len(), |next| next.0 as usize);
             let start = start as usize;
             if start < end && segment as usize != self.wire.session {
-                let offset = records.frames.get(start).map_or(0, |stored| records.base + u64::from(stored.offset));
+                let offset = records.frames.get(start).map_or(0, |stored| records.offset_of(stored));
                 self.wire.add_damages(records, &mut damage, start, out.ledger);
-                self.enter_session(segment as usize, offset, settings, draw, out);
+                self.enter_session(segment as usize, offset, draw, out);
             }
             let mut at = start;
             while at < end {
-                at = self.resolve_records(records, later, at..end, &mut damage, settings, out);
+                at = self.resolve_records(records, later, at..end, &mut damage, draw, out);
             }
         }
         self.wire.add_damages(records, &mut damage, usize::MAX, out.ledger);
     }
 
-    fn enter_session(&mut self, session: usize, offset: u64, settings: DrawSettings, draw: &DrawOptions, out: &mut Resolved<'_>) {
-        let core = self.firmware.core;
+    fn enter_session(&mut self, session: usize, offset: u64, draw: &DrawOptions, out: &mut Resolved<'_>) {
         self.wire.end_run(None, out.ledger);
-        self.gap(settings, out);
-        if !self.wire.enter_session(session, offset, out.ledger) {
-            return;
+        self.gap(draw, out);
+        if self.wire.enter_session(session, offset, out.ledger) {
+            let number = add_session(&self.wire, out);
+            let from = self.wire.present().clone();
+            self.resolver(&from, draw, out).begin_session(number);
+            self.firmware.counters = counters(draw, &self.wire);
         }
-        let (number, stretch) = (add_session(&self.wire, out), self.firmware.stretch + 1);
-        let counted = std::mem::take(&mut self.firmware.counted);
-        self.firmware = Firmware::new(number, core, stretch);
-        (self.firmware.counters, self.firmware.counted) = (counters(draw, &self.wire), counted);
-        self.run_state = RunState::new();
-        push_event(out.batch, core, self.wire.clock.now(), EventKind::SessionStart(number));
+    }
+
+    fn resolver<'a, 'b>(
+        &'a mut self,
+        from: &'a Session,
+        draw: &'a DrawOptions,
+        out: &'a mut Resolved<'b>,
+    ) -> RecordResolver<'a, 'b> {
+        let now = self.wire.clock.now();
+        RecordResolver { firmware: &mut self.firmware, run_state: &mut self.run_state, from, draw, out, now }
     }
 
     /// Resolves records of the present session. Returns the number of the first one that is left, after a record that added a name.
@@ -270,14 +257,14 @@ impl InputResolver {
         later: &Later<'_>,
         range: std::ops::Range<usize>,
         damage: &mut &[super::decode::Damage],
-        settings: DrawSettings,
+        draw: &DrawOptions,
         out: &mut Resolved<'_>,
     ) -> usize {
         // Names in repaired dictionary records are not known from the first pass.
         let learns = !records.repairs.is_empty();
         let InputResolver { wire, firmware, run_state, asserts, .. } = self;
         let from = &*wire.present().clone();
-        let mut resolver = RecordResolver { firmware, run_state, from, settings, out, now: wire.clock.now() };
+        let mut resolver = RecordResolver { firmware, run_state, from, draw, out, now: wire.clock.now() };
         let end = range.end;
         let mut frames = records.frames.get(range).unwrap_or(&[]);
         let damage_left =
@@ -292,16 +279,16 @@ impl InputResolver {
                 next_damage = damage_left(damage);
             }
             if !wire.is_next(stored.seq) {
-                let (offset, ledger) = (records.base + u64::from(stored.offset), &mut *resolver.out.ledger);
+                let (offset, ledger) = (records.offset_of(stored), &mut *resolver.out.ledger);
                 if wire.is_repeated(stored.seq, stored.kind, offset, later.bytes, ledger) {
                     continue;
                 }
-                let following = wire.following(records, end - left, end, later);
+                let following = wire.following(Place { records, number: end - left, end, later });
                 wire.check_sequence(stored.seq, Some(stored.kind), offset, &following, ledger);
             }
             if stored.is_timed {
                 if let Err(taken) = wire.take_time(stored, following)
-                    && wire.judge_time(taken, records, end - left, end, later, resolver.out.ledger)
+                    && wire.judge_time(taken, Place { records, number: end - left, end, later }, resolver.out.ledger)
                 {
                     if let Some(note) = wire.gap.take() {
                         resolver.lose(note);
@@ -311,7 +298,7 @@ impl InputResolver {
                     resolver.begin_session(number);
                 }
                 let now = wire.clock.now();
-                resolver.out.batch.note_judged(records.base + u64::from(stored.offset), now);
+                resolver.out.batch.note_judged(records.offset_of(stored), now);
                 debug_assert!(resolver.now <= now, "time goes back");
                 resolver.now = now;
                 if let Some(note) = wire.gap.take() {
@@ -338,11 +325,10 @@ impl InputResolver {
     }
 
     /// Emits the pending loss, if there is one.
-    fn gap(&mut self, settings: DrawSettings, out: &mut Resolved<'_>) {
-        let InputResolver { wire, firmware, run_state, .. } = self;
-        if let Some(note) = wire.gap.take() {
-            let from = &*wire.present().clone();
-            RecordResolver { firmware, run_state, from, settings, out, now: wire.clock.now() }.lose(note);
+    fn gap(&mut self, draw: &DrawOptions, out: &mut Resolved<'_>) {
+        if let Some(note) = self.wire.gap.take() {
+            let from = self.wire.present().clone();
+            self.resolver(&from, draw, out).lose(note);
         }
     }
 }
@@ -377,7 +363,7 @@ fn dump_part(wire: &mut WireState, records: &Records, ledger: &mut Ledger, out: 
             }
         }
         let Some(stored) = records.frames.get(number) else { break };
-        let offset = records.base + u64::from(stored.offset);
+        let offset = records.offset_of(stored);
         if wire.run.is_some() && !show_run(wire, ledger, Some(stored.seq), offset, out) {
             return false;
         }

@@ -11,7 +11,7 @@ use crate::frame::sequence::{self, Excess};
 use crate::model::{Ledger, LossNote, Rate, losses};
 
 use super::super::decode::{Bad, Damage, KEPT_RAW_BYTES, Records, Stored};
-use super::super::frame::BadBody;
+use super::super::frame::{BadBody, FLAG};
 use super::super::record::{Field, Kind};
 use super::super::sessions::{Session, Sessions};
 use super::clock::{Clock, Verdict};
@@ -57,17 +57,18 @@ impl ResetEvidence {
         (self.sequence_bits, self.ticks_go_on) = (bits, false);
     }
 
-    #[inline]
-    fn note_kind(&mut self, kind: Kind, seq: u8) {
-        self.starts_up |= super::is_name(kind) || kind == Kind::Run;
-        self.is_empty |= is_first(kind, seq);
+    /// A record without a time stamp. `is_same_name`: see [`WireState::is_same_name`].
+    fn note(&mut self, stored: &Stored, is_same_name: Option<bool>) {
+        self.starts_up |= super::is_name(stored.kind) || stored.kind == Kind::Run;
+        self.is_empty |= is_first(stored.kind, stored.seq);
+        self.is_same_name = self.is_same_name.or(is_same_name.filter(|is_same| !is_same));
     }
 
     #[inline]
     fn note_tick(&mut self, last: Option<u64>, now: u64, width: u8) {
-        let mask = u64::MAX >> (64 - 8 * u32::from(width.clamp(1, 8)));
         // A count of one byte wraps too soon.
         let Some(last) = last.filter(|_| width > 1) else { return };
+        let mask = u64::MAX >> (64 - 8 * u32::from(width.clamp(1, 8)));
         let is_back = (1..=mask / 2).contains(&(last.wrapping_sub(now) & mask));
         self.ticks_go_back |= is_back;
         self.ticks_go_on |= !is_back;
@@ -131,18 +132,19 @@ pub struct WireState {
     lacks_frames: bool,
     /// The sequence number that the next frame should have.
     expected: Option<u8>,
-    /// The one that the frame after a copy should have.
+    /// Up to here the input is a copy, in bytes; in it no number is `expected`, and after it this one.
+    copy_end: u64,
     resumes: Option<u8>,
+    copies: Copies,
     /// The numbers of the names in the start-up, by their hash, and the last one. No more are added after [`u8::MAX`].
     names: FxHashMap<u64, u8>,
-    last_name: Option<u8>,
+    last_name: u8,
     /// What the sequence numbers skipped without a loss.
     excess: Excess,
     /// The number of frames before the part, and in it.
     frames: (u64, u64),
-    /// Up to here the input is a copy of what precedes.
-    repeated_until: u64,
-    copies: Copies,
+    /// The next time stamp of records before a place, in bytes; `None`: not one near.
+    next_stamp: (u64, Option<u32>),
     /// The present run of damage.
     pub run: Option<Run>,
     /// The loss before the next record.
@@ -163,13 +165,14 @@ impl WireState {
             evidence: ResetEvidence::default(),
             lacks_frames: false,
             expected: None,
+            copy_end: 0,
             resumes: None,
+            copies: Copies::default(),
             names: FxHashMap::default(),
-            last_name: None,
+            last_name: 0,
             excess: Excess::default(),
             frames: (0, 0),
-            repeated_until: 0,
-            copies: Copies::default(),
+            next_stamp: (0, None),
             run: None,
             gap: None,
             sessions_begun: 1,
@@ -209,8 +212,8 @@ impl WireState {
         }
         self.end_run(None, ledger);
         self.session = index;
-        (self.expected, self.resumes) = (None, None);
-        (self.names, self.last_name) = (FxHashMap::default(), None);
+        (self.expected, self.resumes, self.copy_end) = (None, None, 0);
+        (self.names, self.last_name) = (FxHashMap::default(), 0);
         self.excess = Excess::default();
         self.gap = None;
         self.sessions_begun += 1;
@@ -237,29 +240,21 @@ impl WireState {
     /// may also be sent again after a reset, of which EMPTY is the sign.
     #[cold]
     pub fn is_repeated(&mut self, seq: u8, kind: Kind, offset: u64, bytes: &[u8], ledger: &mut Ledger) -> bool {
-        if self.sessions.is_in_copy(offset) {
-            // Nor is a number in it the next one.
-            if let Some(expected) = self.expected.take() {
-                self.resumes = Some(expected);
-                ledger.enter(losses::DUPLICATED_BLOCK, offset, 0);
-            }
+        if offset < self.copy_end {
             return true;
         }
         self.expected = self.resumes.take().or(self.expected);
-        let Some(expected) = self.expected.filter(|&expected| expected != seq) else { return false };
-        if offset < self.repeated_until {
-            return true;
-        }
         // Where numbers go forwards, something is missing instead.
-        if seq.wrapping_sub(expected) < 128 || is_first(kind, seq) {
-            return false;
-        }
-        let copied = if super::is_name(kind) { self.copies.doubled(bytes, offset) } else { self.copies.copied(bytes, offset) };
-        if copied == 0 {
-            return false;
-        }
+        let goes_back = self.expected.is_some_and(|expected| seq.wrapping_sub(expected) >= 128) && !is_first(kind, seq);
+        let end = self.sessions.copies.end_at(offset).or_else(|| {
+            let start = Some(offset).filter(|_| goes_back)?;
+            let copied = if super::is_name(kind) { self.copies.doubled(bytes, start) } else { self.copies.copied(bytes, start) };
+            let start = usize::try_from(start).ok()?;
+            Some((start + memchr::memrchr(FLAG, bytes.get(start..start + copied as usize)?)? + 1) as u64)
+        });
+        let Some(end) = end else { return false };
         ledger.enter(losses::DUPLICATED_BLOCK, offset, 0);
-        self.repeated_until = offset + copied;
+        (self.resumes, self.copy_end) = (self.expected.take(), end);
         true
     }
 
@@ -320,8 +315,10 @@ impl WireState {
 
     /// Whether a name comes with the number that it had in the start-up. Names that are sent again upon request have other numbers. `None`: it
     /// is not known, or the start-up was not quite the same.
-    #[cold]
     fn is_same_name(&self, records: &Records, stored: &Stored) -> Option<bool> {
+        if self.names.is_empty() || !super::is_name(stored.kind) {
+            return None;
+        }
         let number = self.names.get(&name_hash(records, stored))?;
         match stored.seq.abs_diff(*number) {
             0 => Some(true),
@@ -333,21 +330,10 @@ impl WireState {
     /// A name of the start-up, as long as the numbers rise.
     #[cold]
     fn note_name(&mut self, records: &Records, stored: &Stored) {
-        self.evidence.is_same_name = self.evidence.is_same_name.or(self.is_same_name(records, stored).filter(|is_same| !is_same));
-        let last = self.last_name.replace(self.last_name.map_or(stored.seq, |last| last.max(stored.seq)));
-        let goes_on = last.map_or(stored.seq <= FIRST_NUMBERS, |last| last < stored.seq && !self.names.is_empty());
-        if goes_on {
+        let is_first = self.last_name == 0 && stored.seq <= FIRST_NUMBERS;
+        self.last_name = if is_first || (1..stored.seq).contains(&self.last_name) { stored.seq } else { u8::MAX };
+        if self.last_name != u8::MAX {
             self.names.entry(name_hash(records, stored)).or_insert(stored.seq);
-        } else if last.is_some() {
-            self.last_name = Some(u8::MAX);
-        }
-    }
-
-    /// The evidence of a record ahead.
-    fn note_ahead(&self, evidence: &mut ResetEvidence, records: &Records, stored: &Stored) {
-        evidence.note_kind(stored.kind, stored.seq);
-        if super::is_name(stored.kind) {
-            evidence.is_same_name = evidence.is_same_name.or(self.is_same_name(records, stored).filter(|is_same| !is_same));
         }
     }
 
@@ -364,19 +350,19 @@ impl WireState {
 
     /// The frames that follow one of the present session.
     #[cold]
-    pub fn following(&self, records: &Records, number: usize, end: usize, later: &Later<'_>) -> Following {
+    pub fn following(&mut self, place: Place<'_>) -> Following {
         let width = u32::from(self.present().layout.config.sizes.time).clamp(1, 4) * 8;
-        let mut following = Following { number: number as u64, ..Following::default() };
-        let Some(first) = records.frames.get(number) else { return following };
-        let (mut seq, mut time) = (first.seq, first.is_timed.then_some(first.time));
-        if super::is_name(first.kind) {
-            following.is_same_name = self.is_same_name(records, first);
+        let mut following = Following { number: place.number as u64, ..Following::default() };
+        let Some(first) = place.record() else { return following };
+        // After EMPTY the numbers begin again, whatever they are.
+        if is_first(first.kind, first.seq) {
+            return following;
         }
-        let is_timed = |(_, stored): &(&Records, &Stored)| stored.is_timed;
-        let ahead = || frames_ahead(&self.sessions, self.session, records, number, end, later);
-        let next = time.or_else(|| ahead().find(is_timed).map(|(_, stored)| stored.time));
+        let (mut seq, mut time) = (first.seq, first.is_timed.then_some(first.time));
+        following.is_same_name = self.is_same_name(place.records, first);
+        let next = time.or_else(|| self.next_stamp(place));
         following.may_be_reset = next.is_some_and(|next| self.clock.goes_far_back(next));
-        for (_, stored) in ahead().take(sequence::LOOKAHEAD) {
+        for (_, stored) in self.ahead(place).take(sequence::LOOKAHEAD) {
             following.jumps.push(stored.seq.wrapping_sub(seq).wrapping_sub(1));
             seq = stored.seq;
             if stored.is_timed {
@@ -387,6 +373,42 @@ impl WireState {
             }
         }
         following
+    }
+
+    /// The next time stamp after a record that has none. It is searched for once for all records before it, so that each may be one with a
+    /// break; if nothing is found, once for those of half the look-ahead.
+    fn next_stamp(&mut self, place: Place<'_>) -> Option<u32> {
+        if place.offset() >= self.next_stamp.0 {
+            let mut next = (place.offset() + 1, None);
+            for (number, (records, stored)) in self.ahead(place).enumerate() {
+                if stored.is_timed || number < LOOKAHEAD_FRAMES / 2 {
+                    next = (records.offset_of(stored), stored.is_timed.then_some(stored.time));
+                }
+                if stored.is_timed {
+                    break;
+                }
+            }
+            self.next_stamp = next;
+        }
+        self.next_stamp.1
+    }
+
+    /// The records of the present session that follow one, as far as all parts see, without those of copies.
+    fn ahead<'a>(&'a self, place: Place<'a>) -> impl Iterator<Item = (&'a Records, &'a Stored)> {
+        let Place { records, number, end, later } = place;
+        let session = self.session;
+        let own = records.frames.get(number + 1..end).unwrap_or(&[]).iter().map(move |stored| (records, stored));
+        // A session that ends in a later part ends there.
+        let ends = later.records.iter().position(|records| leading(records, session) < records.frames.len());
+        let parts = if end >= records.frames.len() { ends.map_or(usize::MAX, |ends| ends + 1) } else { 0 };
+        let after = later.records.iter().take(parts).flat_map(move |records| {
+            records.frames.get(..leading(records, session)).unwrap_or(&[]).iter().map(move |stored| (records, stored))
+        });
+        let reach = place.offset() + LOOKAHEAD_BYTES;
+        let is_in_reach = move |(records, stored): &(&Records, &Stored)| records.offset_of(stored) < reach;
+        let is_in_place =
+            |(records, stored): &(&Records, &Stored)| self.sessions.copies.end_at(records.offset_of(stored)).is_none();
+        own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach).filter(is_in_place)
     }
 
     /// Ends the run of damage before a valid frame, which is handled afterwards.
@@ -468,35 +490,21 @@ impl WireState {
         }
     }
 
-    /// Sets the present to the time of a record that [`WireState::take_time`] left. `later` are the records of the parts that follow; `end`
-    /// is where those of this session end in `records`. True: the target was reset before it.
+    /// Sets the present to the time of a record that [`WireState::take_time`] left. True: the target was reset before it.
     #[cold]
-    pub fn judge_time(
-        &mut self,
-        taken: Option<Verdict>,
-        records: &Records,
-        number: usize,
-        end: usize,
-        later: &Later<'_>,
-        ledger: &mut Ledger,
-    ) -> bool {
-        let Some(stored) = records.frames.get(number) else { return false };
+    pub fn judge_time(&mut self, taken: Option<Verdict>, place: Place<'_>, ledger: &mut Ledger) -> bool {
+        let Some(stored) = place.record() else { return false };
+        let offset = place.offset();
         let mut evidence = std::mem::take(&mut self.evidence);
-        let is_timed = |(_, stored): &(&Records, &Stored)| stored.is_timed;
         // The next stamp may be in a later part.
         let taken = taken.or_else(|| {
-            let mut ahead = frames_ahead(&self.sessions, self.session, records, number, end, later);
-            let (_, next) = ahead.find(is_timed)?;
-            self.clock.step(stored.time, next.time)
+            let next = self.ahead(place).find(|(_, next)| next.is_timed)?.1.time;
+            self.clock.step(stored.time, next)
         });
-        let session = Arc::clone(self.present());
-        let width = session.layout.config.sizes.time_event;
         if evidence.sequence_bits > 0 {
             // The records after it may be evidence for a reset here, too.
-            for (records, stored) in frames_ahead(&self.sessions, self.session, records, number, end, later).take(LOOKAHEAD) {
-                self.note_ahead(&mut evidence, records, stored);
-                if let Some(now) = tick_of(records, stored, &session) {
-                    evidence.note_tick(self.tick_count, now, width);
+            for (records, stored) in self.ahead(place).take(LOOKAHEAD) {
+                if self.note(&mut evidence, self.tick_count, records, stored).is_some() {
                     break;
                 }
             }
@@ -504,13 +512,13 @@ impl WireState {
         let verdict = match taken {
             Some(verdict) => verdict,
             None => {
-                let stamps = self.stamps(records, number, end, later, evidence);
+                let stamps = self.stamps(place, evidence);
                 let Some((stamp, ahead)) = stamps.split_first() else { return false };
-                self.clock.judge(*stamp, ahead.iter().copied(), later.bytes)
+                self.clock.judge(*stamp, ahead.iter().copied(), place.later.bytes)
             }
         };
         if let Some(readings) = self.clock.take_doubt() {
-            ledger.enter_doubt(records.base + u64::from(stored.offset), readings);
+            ledger.enter_doubt(offset, readings);
         }
         let kind = match verdict {
             Verdict::Taken => return false,
@@ -519,14 +527,14 @@ impl WireState {
             Verdict::Held => losses::TIME_HELD,
             Verdict::Replaced => losses::TIME_OUTLIER,
         };
-        ledger.enter(kind, records.base + u64::from(stored.offset), 0);
+        ledger.enter(kind, offset, 0);
         if verdict != Verdict::Restarted {
             return false;
         }
-        self.copies.begin_session(records.base + u64::from(stored.offset));
+        self.copies.begin_session(offset);
         if self.sessions_begun >= SESSIONS_LIMIT {
             // The session goes on, but nothing is paired across.
-            LossNote { kind, offset: records.base + u64::from(stored.offset), bytes: 0, at_least_lost: 0 }.add_to(&mut self.gap);
+            LossNote { kind, offset, bytes: 0, at_least_lost: 0 }.add_to(&mut self.gap);
             return false;
         }
         self.sessions_begun += 1;
@@ -534,26 +542,21 @@ impl WireState {
     }
 
     /// The stamp of a record, and those of the records that follow it.
-    fn stamps(&self, records: &Records, number: usize, end: usize, later: &Later<'_>, mut evidence: ResetEvidence) -> Vec<Stamp> {
-        let session = self.present();
-        let width = session.layout.config.sizes.time_event;
+    fn stamps(&self, place: Place<'_>, mut evidence: ResetEvidence) -> Vec<Stamp> {
+        let width = self.present().layout.config.sizes.time_event;
         let mut stamps: Vec<Stamp> = Vec::new();
         let (mut count, mut coarse, mut seq) = (self.tick_count, self.clock.coarse, None);
         // From where on clock ticks may be missing. The next one says how many were.
         let mut lacks_from = self.lacks_ticks.then_some(0);
-        let own = records.frames.get(number).map(|stored| (records, stored));
-        for (records, stored) in own.into_iter().chain(frames_ahead(&self.sessions, self.session, records, number, end, later)) {
+        let own = place.record().map(|stored| (place.records, stored));
+        for (records, stored) in own.into_iter().chain(self.ahead(place)) {
             let jump = seq.replace(stored.seq).map_or(0, |seq: u8| stored.seq.wrapping_sub(seq).wrapping_sub(1));
             if jump != 0 {
                 evidence.note_break(self.break_bits(stored.seq, jump));
                 let unknown = lacks_from.replace(stamps.len()).and_then(|from| stamps.get_mut(from..));
                 unknown.into_iter().flatten().for_each(|stamp| stamp.coarse_is_least = true);
             }
-            if !stamps.is_empty() {
-                self.note_ahead(&mut evidence, records, stored);
-            }
-            if let Some(now) = tick_of(records, stored, session) {
-                evidence.note_tick(count, now, width);
+            if let Some(now) = self.note(&mut evidence, count, records, stored) {
                 Clock::tick(&mut count, &mut coarse, now, width);
                 let before = lacks_from.take().and_then(|from| stamps.get_mut(from..));
                 before.into_iter().flatten().for_each(|stamp| stamp.coarse = coarse.saturating_sub(1));
@@ -561,7 +564,7 @@ impl WireState {
             if stored.is_timed {
                 stamps.push(Stamp {
                     raw: u64::from(stored.time),
-                    offset: records.base + u64::from(stored.offset),
+                    offset: records.offset_of(stored),
                     coarse,
                     restart_bits: std::mem::take(&mut evidence).bits(),
                     ..Stamp::default()
@@ -576,20 +579,32 @@ impl WireState {
         stamps
     }
 
+    /// Notes the evidence of a record, with the count of clock ticks before it. Returns that of a record of the clock tick of rate 0.
+    #[inline]
+    fn note(&self, evidence: &mut ResetEvidence, count: Option<u64>, records: &Records, stored: &Stored) -> Option<u64> {
+        if stored.kind != Kind::Tick {
+            evidence.note(stored, self.is_same_name(records, stored));
+            return None;
+        }
+        let layout = &self.present().layout;
+        let fields = layout.fields(stored.kind, records.data_of(stored));
+        let is_other = fields.has(Field::Rate) && fields.uint(Field::Rate) != 0;
+        let now = Some(fields.uint(Field::Count)).filter(|_| !is_other)?;
+        evidence.note_tick(count, now, layout.config.sizes.time_event);
+        Some(now)
+    }
+
     /// A record without a time stamp: the target's clock may have ticked, or the target starts up.
     #[inline]
     pub fn take_untimed(&mut self, records: &Records, stored: &Stored) {
-        self.evidence.note_kind(stored.kind, stored.seq);
+        let mut evidence = self.evidence;
+        let tick = self.note(&mut evidence, self.tick_count, records, stored);
+        self.evidence = evidence;
         if super::is_name(stored.kind) {
             self.note_name(records, stored);
         }
-        if stored.kind != Kind::Tick {
-            return;
-        }
-        let session = Arc::clone(self.present());
-        let width = session.layout.config.sizes.time_event;
-        if let Some(now) = tick_of(records, stored, &session) {
-            self.evidence.note_tick(self.tick_count, now, width);
+        if let Some(now) = tick {
+            let width = self.present().layout.config.sizes.time_event;
             Clock::tick(&mut self.tick_count, &mut self.clock.coarse, now, width);
             self.lacks_ticks = false;
             self.clock.note_tick();
@@ -602,39 +617,33 @@ pub const LOOKAHEAD_FRAMES: usize = 64 * LOOKAHEAD;
 /// And within at most this number of bytes, so that what is held is bounded.
 pub const LOOKAHEAD_BYTES: u64 = 1 << 20;
 
+/// A record, and what follows it.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub records: &'a Records,
+    /// Its number in its part.
+    pub number: usize,
+    /// Where the records of its session end in the part.
+    pub end: usize,
+    pub later: &'a Later<'a>,
+}
+
+impl<'a> Place<'a> {
+    fn record(&self) -> Option<&'a Stored> {
+        self.records.frames.get(self.number)
+    }
+
+    fn offset(&self) -> u64 {
+        self.record().map_or(self.records.base, |stored| self.records.offset_of(stored))
+    }
+}
+
 /// What follows a part: the parts that have come already.
 #[derive(Clone, Copy)]
 pub struct Later<'a> {
     pub records: &'a VecDeque<Records>,
     /// The whole input.
     pub bytes: &'a [u8],
-}
-
-/// The records of a session that follow one, as far as all parts see, without those of copies.
-fn frames_ahead<'a>(
-    sessions: &'a Sessions,
-    session: usize,
-    records: &'a Records,
-    number: usize,
-    end: usize,
-    later: &Later<'a>,
-) -> impl Iterator<Item = (&'a Records, &'a Stored)> {
-    let goes_on = end >= records.frames.len();
-    let own = records.frames.get(number + 1..end).unwrap_or(&[]).iter().map(move |stored| (records, stored));
-    // A session that ends in a later part ends there.
-    let ends = later.records.iter().position(|records| leading(records, session) < records.frames.len());
-    let parts = if goes_on { ends.map_or(usize::MAX, |ends| ends + 1) } else { 0 };
-    let after = later.records.iter().take(parts).flat_map(move |records| {
-        records.frames.get(..leading(records, session)).unwrap_or(&[]).iter().map(move |stored| (records, stored))
-    });
-    let start = records.frames.get(number).map_or(0, |stored| u64::from(stored.offset));
-    let reach = records.base + start + LOOKAHEAD_BYTES;
-    let is_in_reach = move |(records, stored): &(&Records, &Stored)| records.base + u64::from(stored.offset) < reach;
-    let has_copies = !sessions.copies.is_empty();
-    let is_in_place = move |(records, stored): &(&Records, &Stored)| {
-        !has_copies || !sessions.is_in_copy(records.base + u64::from(stored.offset))
-    };
-    own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach).filter(is_in_place)
 }
 
 /// The frames that follow one, as evidence of what is missing before it.
@@ -667,17 +676,6 @@ impl Following {
 fn leading(records: &Records, session: usize) -> usize {
     let other = records.segments.iter().find(|(_, segment)| *segment as usize != session);
     other.map_or(records.frames.len(), |&(start, _)| (start as usize).min(records.frames.len()))
-}
-
-/// The count of the clock tick of rate 0, if a record has one.
-#[inline]
-fn tick_of(records: &Records, stored: &Stored, session: &Session) -> Option<u64> {
-    if stored.kind != Kind::Tick {
-        return None;
-    }
-    let fields = session.layout.fields(stored.kind, records.data_of(stored));
-    let is_other = fields.has(Field::Rate) && fields.uint(Field::Rate) != 0;
-    (!is_other).then(|| fields.uint(Field::Count))
 }
 
 #[cfg(test)]
