@@ -10,23 +10,23 @@ void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c);
 /* A time-stamped event with one integer. */
 void tband_emit_one(uint32_t event, uint32_t a);
 
-/* What the hooks call; each ..._created returns the id of the new object. */
-uint32_t tband_hook_task_created(void *task, const char *name, uint32_t priority);
+/* What the hooks call. Each ..._created gives the new object its id, in the number that the kernel keeps for tracers. */
+void tband_hook_task_created(void *task, void *number, const char *name, uint32_t priority);
 void tband_hook_task_deleted(void *task, uint32_t task_id);
 void tband_hook_task_switched_in(uint32_t task_id);
-uint32_t tband_hook_queue_created(void *queue, uint32_t queue_type, uint32_t length, uint32_t item_bytes);
+void tband_hook_queue_created(void *queue);
 void tband_hook_queue_deleted(void *queue, uint32_t queue_id);
 void tband_hook_queue_send(uint32_t event, uint32_t queue_id, uint32_t level, uint32_t length);
 void tband_hook_queue_name(void *queue, const char *name);
 void tband_hook_queue_registered(void *queue, const char *name);
 #if tband_configCOMPAT == 0
-uint32_t tband_hook_stream_created(void *stream, uint32_t kind, uint32_t size_bytes);
+void tband_hook_stream_created(void *stream, uint32_t kind, uint32_t size_bytes);
 void tband_hook_stream_deleted(void *stream, uint32_t stream_id);
-uint32_t tband_hook_event_group_created(void *event_group);
+void tband_hook_event_group_created(void *event_group);
 void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id);
 /* An event with the bits, unless the event group was deleted. */
 void tband_hook_event_group_left(uint32_t event, const void *event_group, uint32_t timed_out);
-uint32_t tband_hook_timer_created(void *timer, const char *name, uint32_t period_ticks, uint32_t auto_reload);
+void tband_hook_timer_created(void *timer, const char *name, uint32_t period_ticks, uint32_t auto_reload);
 void tband_hook_timer_command_sent(const void *timer, uint32_t command, uint32_t value, bool is_queued);
 void tband_hook_timer_command(void *timer, uint32_t timer_id, uint32_t command, uint32_t value);
 void tband_hook_heap(uint32_t event, const void *address, size_t bytes);
@@ -59,8 +59,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 /* ---- Tasks: ids and names always, so that names are complete ---------------------------------------------------------- */
 
 #define traceTASK_CREATE(pxNewTCB)                                                                                           \
-    ((pxNewTCB)->uxTaskNumber =                                                                                              \
-         tband_hook_task_created((pxNewTCB), (pxNewTCB)->pcTaskName, (uint32_t)(pxNewTCB)->uxPriority))
+    tband_hook_task_created((pxNewTCB), &(pxNewTCB)->uxTaskNumber, (pxNewTCB)->pcTaskName, (uint32_t)(pxNewTCB)->uxPriority)
 #define traceTASK_DELETE(pxTCB) tband_hook_task_deleted((pxTCB), (uint32_t)(pxTCB)->uxTaskNumber)
 #define traceTASK_SWITCHED_IN() tband_hook_task_switched_in((uint32_t)pxCurrentTCB->uxTaskNumber)
 
@@ -85,9 +84,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 
 /* ---- Queues, semaphores, mutexes, queue sets -------------------------------------------------------------------------- */
 
-#define traceQUEUE_CREATE(pxQueue_)                                                                                          \
-    ((pxQueue_)->uxQueueNumber = tband_hook_queue_created((pxQueue_), (uint32_t)(pxQueue_)->ucQueueType,                     \
-                                                          (uint32_t)(pxQueue_)->uxLength, (uint32_t)(pxQueue_)->uxItemSize))
+#define traceQUEUE_CREATE(pxQueue_) tband_hook_queue_created(pxQueue_)
 #define traceQUEUE_DELETE(pxQueue_) tband_hook_queue_deleted((pxQueue_), (uint32_t)(pxQueue_)->uxQueueNumber)
 #define traceQUEUE_REGISTRY_ADD(xQueue_, pcQueueName_) tband_hook_queue_registered((xQueue_), (pcQueueName_))
 
@@ -147,8 +144,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 
 #if tband_configCOMPAT == 0
 #define traceSTREAM_BUFFER_CREATE(pxStream, xType)                                                                           \
-    ((pxStream)->uxStreamBufferNumber =                                                                                      \
-         tband_hook_stream_created((pxStream), (uint32_t)(xType), (uint32_t)(pxStream)->xLength - 1u))
+    tband_hook_stream_created((pxStream), (uint32_t)(xType), (uint32_t)(pxStream)->xLength - 1u)
 #define traceSTREAM_BUFFER_DELETE(xStream) tband_hook_stream_deleted((xStream), (uint32_t)(xStream)->uxStreamBufferNumber)
 #if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
 #define TBAND_STREAM(event, xStream, xBytes)                                                                                 \
@@ -198,7 +194,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 /* ---- Event groups --------------------------------------------------------------------------------------------------------- */
 
 #if tband_configCOMPAT == 0
-#define traceEVENT_GROUP_CREATE(pxGroup) ((pxGroup)->uxEventGroupNumber = tband_hook_event_group_created(pxGroup))
+#define traceEVENT_GROUP_CREATE(pxGroup) tband_hook_event_group_created(pxGroup)
 #define traceEVENT_GROUP_DELETE(xGroup) tband_hook_event_group_deleted((xGroup), (uint32_t)(xGroup)->uxEventGroupNumber)
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 #define TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)                                                                              \
@@ -238,9 +234,8 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 
 #if tband_configCOMPAT == 0 && tband_configFREERTOS_TIMER_TRACE_ENABLE == 1
 #define traceTIMER_CREATE(pxTimer_)                                                                                          \
-    ((pxTimer_)->uxTimerNumber =                                                                                             \
-         tband_hook_timer_created((pxTimer_), (pxTimer_)->pcTimerName, (uint32_t)(pxTimer_)->xTimerPeriodInTicks,            \
-                                  ((pxTimer_)->ucStatus & tmrSTATUS_IS_AUTORELOAD) != 0u ? 1u : 0u))
+    tband_hook_timer_created((pxTimer_), (pxTimer_)->pcTimerName, (uint32_t)(pxTimer_)->xTimerPeriodInTicks,                 \
+                             ((pxTimer_)->ucStatus & tmrSTATUS_IS_AUTORELOAD) != 0u ? 1u : 0u)
 /* Called after the timer task could run, which may have deleted the timer. */
 #define traceTIMER_COMMAND_SEND(xTimer_, xCommand, xValue, xOk)                                                              \
     tband_hook_timer_command_sent((xTimer_), (uint32_t)(xCommand), (uint32_t)(xValue), (xOk) != pdFAIL)

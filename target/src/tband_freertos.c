@@ -102,14 +102,16 @@ static TBAND_NOINLINE uint32_t tband_id_if_alive(const void *object, enum tband_
 
 static const struct tband_rtos tband_freertos;
 
-/* A new object. `flag` becomes TBAND_UNKEPT if its name need not be kept. */
-static uint32_t tband_created(enum tband_kind kind, const void *object, uint32_t *flag) {
+/* A new object gets its number before it is remembered: from then on others look at it. `flag` becomes TBAND_UNKEPT if its name need
+ * not be kept. */
+static uint32_t tband_created(enum tband_kind kind, const void *object, UBaseType_t *number, uint32_t *flag) {
     uint32_t id;
     (void)object;
     *flag = 0;
     TBAND_LOCK();
     tband_rtos = &tband_freertos;
     id = ++tband_last_id[kind];
+    *number = (UBaseType_t)id;
 #if TBAND_REMEMBERS
     if (!tband_remember(NULL, object, kind)) {
         *flag = TBAND_FROM_KERNEL;
@@ -131,9 +133,9 @@ static void tband_deleted(const void *object) {
 
 /* ---- Tasks ------------------------------------------------------------------------------------------------------------------ */
 
-uint32_t tband_hook_task_created(void *task, const char *name, uint32_t priority) {
+void tband_hook_task_created(void *task, void *number, const char *name, uint32_t priority) {
     uint32_t flag;
-    const uint32_t id = tband_created(TBAND_TASK, task, &flag);
+    const uint32_t id = tband_created(TBAND_TASK, task, (UBaseType_t *)number, &flag);
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
     tband_emit_one(TBAND_EVT_TASK_CREATED, id);
     tband_emit(TBAND_EVT_TASK_PRIORITY_SET, id, priority, 0);
@@ -141,7 +143,6 @@ uint32_t tband_hook_task_created(void *task, const char *name, uint32_t priority
     (void)priority;
 #endif
     tband_emit_text(TBAND_EVT_TASK_NAME | flag, id, 0, name);
-    return id;
 }
 
 void tband_hook_task_deleted(void *task, uint32_t task_id) {
@@ -241,22 +242,20 @@ void tband_hook_task_switched_in(uint32_t task_id) {
 /* From the kernel's queue type to QueueKind: base, mutex, counting, binary, recursive, set. */
 static uint32_t tband_queue_kind(uint32_t queue_type) { return queue_type < 6u ? (0x542130u >> (4u * queue_type)) & 0xfu : 0u; }
 
-uint32_t tband_hook_queue_created(void *queue, uint32_t queue_type, uint32_t length, uint32_t item_bytes) {
+void tband_hook_queue_created(void *queue) {
+    StaticQueue_t *const of = (StaticQueue_t *)queue;
     uint32_t flag;
-    const uint32_t id = tband_created(TBAND_QUEUE, queue, &flag);
+    const uint32_t id = tband_created(TBAND_QUEUE, queue, &of->uxDummy8, &flag);
 #if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
     tband_emit_one(TBAND_EVT_QUEUE_CREATED, id);
 #endif
-    tband_emit(TBAND_EVT_QUEUE_KIND | flag, id, tband_queue_kind(queue_type), 0);
+    tband_emit(TBAND_EVT_QUEUE_KIND | flag, id, tband_queue_kind(of->ucDummy9), 0);
 #if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
 #if tband_configCOMPAT == 0
-    tband_emit(TBAND_EVT_QUEUE_CAPACITY, id, length, item_bytes);
+    tband_emit(TBAND_EVT_QUEUE_CAPACITY, id, (uint32_t)of->uxDummy4[1], (uint32_t)of->uxDummy4[2]);
 #endif
     tband_emit(TBAND_EVT_QUEUE_CUR_LENGTH, id, 0, 0);
 #endif
-    (void)length;
-    (void)item_bytes;
-    return id;
 }
 
 void tband_hook_queue_deleted(void *queue, uint32_t queue_id) {
@@ -297,16 +296,16 @@ void tband_hook_queue_registered(void *queue, const char *name) {
 
 #if tband_configCOMPAT == 0
 
-uint32_t tband_hook_stream_created(void *stream, uint32_t kind, uint32_t size_bytes) {
+void tband_hook_stream_created(void *stream, uint32_t kind, uint32_t size_bytes) {
     uint32_t flag;
-    const uint32_t id = tband_created(TBAND_STREAM, stream, &flag);
+    const uint32_t id = tband_created(TBAND_STREAM, stream, &((StaticStreamBuffer_t *)stream)->uxDummy4, &flag);
 #if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
     tband_emit(TBAND_EVT_STREAM_CREATED, id, kind, size_bytes);
 #else
+    (void)id;
     (void)kind;
     (void)size_bytes;
 #endif
-    return id;
 }
 
 void tband_hook_stream_deleted(void *stream, uint32_t stream_id) {
@@ -322,13 +321,14 @@ void tband_hook_stream_name(void *stream, const char *name) {
     tband_emit_text(TBAND_EVT_STREAM_NAME, (uint32_t)((const StaticStreamBuffer_t *)stream)->uxDummy4, 0, name);
 }
 
-uint32_t tband_hook_event_group_created(void *event_group) {
+void tband_hook_event_group_created(void *event_group) {
     uint32_t flag;
-    const uint32_t id = tband_created(TBAND_EVENT_GROUP, event_group, &flag);
+    const uint32_t id = tband_created(TBAND_EVENT_GROUP, event_group, &((StaticEventGroup_t *)event_group)->uxDummy3, &flag);
 #if tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
     tband_emit_one(TBAND_EVT_EVENT_GROUP_CREATED, id);
+#else
+    (void)id;
 #endif
-    return id;
 }
 
 void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id) {
@@ -356,12 +356,11 @@ void tband_hook_event_group_name(void *event_group, const char *name) {
 }
 
 #if tband_configFREERTOS_TIMER_TRACE_ENABLE == 1
-uint32_t tband_hook_timer_created(void *timer, const char *name, uint32_t period_ticks, uint32_t auto_reload) {
+void tband_hook_timer_created(void *timer, const char *name, uint32_t period_ticks, uint32_t auto_reload) {
     uint32_t flag;
-    const uint32_t id = tband_created(TBAND_TIMER, timer, &flag);
+    const uint32_t id = tband_created(TBAND_TIMER, timer, &((StaticTimer_t *)timer)->uxDummy7, &flag);
     tband_emit(TBAND_EVT_TIMER_CREATED, id, period_ticks, auto_reload);
     tband_emit_text(TBAND_EVT_TIMER_NAME | flag, id, 0, name);
-    return id;
 }
 
 void tband_hook_timer_command_sent(const void *timer, uint32_t command, uint32_t value, bool is_queued) {
@@ -486,11 +485,10 @@ static void tband_dump_task(TaskHandle_t task) {
 #if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
 static void tband_dump_queue(const StaticQueue_t *queue) {
     const uint32_t id = (uint32_t)queue->uxDummy8;
-    const uint32_t kind = tband_queue_kind(queue->ucDummy9);
     tband_emit(TBAND_EVT_QUEUE_CAPACITY, id, (uint32_t)queue->uxDummy4[1], (uint32_t)queue->uxDummy4[2]);
     tband_emit(TBAND_EVT_QUEUE_CUR_LENGTH, id, (uint32_t)queue->uxDummy4[0], 0);
-    /* Its holder is in place of the end of the memory for items. */
-    if ((kind == 3u || kind == 4u) && queue->pvDummy1[2] != NULL) {
+    /* A mutex has no memory for items, and its holder in place of the end of it. */
+    if (queue->pvDummy1[0] == NULL && queue->pvDummy1[2] != NULL) {
         tband_emit(TBAND_EVT_MUTEX_HOLDER, id, (uint32_t)uxTaskGetTaskNumber((TaskHandle_t)queue->pvDummy1[2]), 0);
     }
 }

@@ -180,6 +180,27 @@ static void apply(const struct event *e) {
     }
 }
 
+/* Ids count from 1 and are never given again, so what an id is called, or its kind, never changes: what comes again is the same. */
+static void check_name(const struct event *e) {
+    static struct {
+        bool known;
+        uint64_t kind;
+        char text[64];
+    } names[128][IDS];
+    const unsigned int a = (unsigned int)(e->field[0] % IDS);
+    const uint64_t is_kind = e->id == 0x65 ? e->field[1] : 0;
+    const char *const text = e->id == 0x65 ? "" : (const char *)e->text;
+    if (e->field[0] == 0 || e->field[0] >= IDS ||
+        (names[e->id][a].known && (names[e->id][a].kind != is_kind || strncmp(names[e->id][a].text, text, 63) != 0))) {
+        wrong++;
+        printf("%s of %llu: `%s`, %llu; before it was `%s`, %llu\n", event_name(e->id), (unsigned long long)e->field[0], text,
+               (unsigned long long)is_kind, names[e->id][a].text, (unsigned long long)names[e->id][a].kind);
+    }
+    names[e->id][a].known = true;
+    names[e->id][a].kind = is_kind;
+    (void)snprintf(names[e->id][a].text, sizeof names[e->id][a].text, "%.63s", text);
+}
+
 /* Names hold for the whole recording, wherever they are. */
 static void gather_names(const uint8_t *data, size_t len) {
     static struct event e;
@@ -187,6 +208,7 @@ static void gather_names(const uint8_t *data, size_t len) {
     size_t at = 0;
     while (decode_next(&d, data, len, &at, &e)) {
         if (e.id == 0x5f || e.id == 0x64 || e.id == 0x21 || e.id == 0x39 || e.id == 0x65) {
+            check_name(&e);
             apply(&e);
         }
     }
