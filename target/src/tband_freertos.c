@@ -199,6 +199,10 @@ static void tband_send_name(const struct tband_name *name, uint32_t flag) {
 
 void tband_freertos_scheduler_started(void) {
     bool is_first;
+    if (tband_current_task() == 0) {
+        /* It did not start: the kernel's own tasks are not there yet. */
+        return;
+    }
     {
         TBAND_LOCK_CORES();
         is_first = TBAND_LOAD(tband_scheduler_runs) == 0;
@@ -473,6 +477,10 @@ static void tband_dump_task(TaskHandle_t task) {
     TaskStatus_t status;
     const uint32_t id = (uint32_t)uxTaskGetTaskNumber(task);
     vTaskGetInfo(task, &status, pdFALSE, eInvalid);
+    if (TBAND_LOAD(tband_scheduler_runs) == 0 && status.eCurrentState == eRunning) {
+        /* Only the one that the scheduler would begin with now. */
+        status.eCurrentState = eReady;
+    }
     tband_emit(TBAND_EVT_TASK_STATE, id, (uint32_t)status.eCurrentState, (uint32_t)status.uxCurrentPriority);
 #if configUSE_MUTEXES == 1
     if (status.uxBasePriority != status.uxCurrentPriority) {

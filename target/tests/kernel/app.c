@@ -16,7 +16,7 @@
 #ifndef APP_ROUNDS
 #define APP_ROUNDS 12
 #endif
-/* The round in which the recording starts; 0: before the scheduler. */
+/* The round in which the recording starts; 0: before there is anything; -1: before the scheduler starts. */
 #ifndef APP_START_ROUND
 #define APP_START_ROUND 0
 #endif
@@ -464,6 +464,11 @@ void app_run(void) {
     (void)xTaskCreate(sleeper_task, "sleeper", configMINIMAL_STACK_SIZE * 2, NULL, 5, &sleeper);
     (void)xTaskCreate(irq_task, "irq", configMINIMAL_STACK_SIZE * 2, NULL, 5, NULL);
     (void)xTimerStart(periodic, 0);
+    /* Before the scheduler does, this does nothing. */
+    tband_freertos_scheduler_started();
+    if (APP_START_ROUND < 0) {
+        start_recording();
+    }
     interrupts_on = true;
     platform_start_interrupt();
     vTaskStartScheduler();

@@ -147,8 +147,10 @@ static void apply(const struct event *e) {
     case 0x65: kind[a] = e->field[1]; break;
     case 0x54: case 0x16: current = a; break;
     case 0x10:
-        if (e->field[1] == 0) {
-            current = a;
+        if (e->field[1] == 0 && a != current) {
+            /* Who runs was told before. */
+            wrong++;
+            printf("task_state: %s runs, at %llu\n", task_name[a], (unsigned long long)e->time);
         }
         priority[a] = e->field[2];
         break;
