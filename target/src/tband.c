@@ -128,6 +128,9 @@ static void tband_count_loss(struct tband_channel *channel) {
         TBAND_STORE(tband.told_running[core], 0);
     }
 #endif
+#if TBAND_TELLS_RUNNING && tband_configCOMPAT == 0
+    tband.running_due = true;
+#endif
 }
 
 /* What becomes of a frame. */
@@ -702,6 +705,17 @@ static TBAND_NOINLINE void tband_repeat(void) {
 /* Before an event: the sync that is due, and now and then a name. True: the sync was dropped, and with it the event. */
 static TBAND_NOINLINE bool tband_sync_first(bool is_timed) {
     const bool is_dropped = tband_sync(is_timed, true);
+#if TBAND_TELLS_RUNNING && tband_configUSE_BACKEND_STREAMING == 1
+    /* After a loss: not in one critical section with the sync, which would hold off interrupts for long. */
+    if (tband.running_due && !is_dropped) {
+        TBAND_LOCK();
+        if (TBAND_RECORDS()) {
+            tband.running_due = false;
+            tband_tell_running();
+        }
+        TBAND_UNLOCK();
+    }
+#endif
 #if TBAND_REPEATS
     if (!is_dropped) {
         tband_repeat();

@@ -439,6 +439,7 @@ build_and_run() {
     # Every event occurs, where time is simulated: on a host under load one task or another does not have to wait.
     all=""
     [ "$platform $name" = "qemu STREAMING round=4 compat=0" ] && all=all
+    [ "$name" = "STREAMING, losses" ] && all=losses
     checked=$("$build/check" "$folder/capture.bin" "$folder/log.txt" $all) || fail "$platform $name"
     echo "$platform $name: $checked"
     # With the clock of a usual microcontroller (25 MHz); the host's counts nanoseconds.
@@ -470,6 +471,12 @@ kernel() {
     if [ "$1" = qemu ]; then
         beside build_and_run qemu "SNAPSHOT, ticks of 16 bits" "$build/qemu-ticks16" -DconfigUSE_16_BIT_TICKS=1 \
             -Dtband_configUSE_BACKEND_SNAPSHOT=1
+        # Names again and again, also of objects that are just made.
+        beside build_and_run qemu "STREAMING, syncs often" "$build/qemu-often" -Dtband_configSYNC_EVERY=2 \
+            -Dtband_configUSE_BACKEND_STREAMING=1
+        beside build_and_run qemu "STREAMING, before the scheduler" "$build/qemu-before" -DAPP_START_ROUND=-1 \
+            -Dtband_configUSE_BACKEND_STREAMING=1
+        beside build_and_run qemu "STREAMING, losses" "$build/qemu-losses" -DAPP_REFUSE -Dtband_configUSE_BACKEND_STREAMING=1
         for compat in 0 1; do
             beside build_and_run qemu "POST_MORTEM reset compat=$compat" "$build/qemu-reset-$compat" -DAPP_RESET \
                 -Dtband_configUSE_BACKEND_POST_MORTEM=1 -Dtband_configCOMPAT=$compat

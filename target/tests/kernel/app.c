@@ -258,6 +258,15 @@ static uint8_t capture[1 << 20 >> (sizeof(void *) == 4 ? 2 : 0)];
 static size_t capture_len;
 
 bool app_sink(const uint8_t *buf, size_t len) {
+#ifdef APP_REFUSE
+    /* Now and then one or more frames in a row. */
+    static uint32_t frames, refused;
+    frames++;
+    if (frames % 97 == 0 || refused > 0) {
+        refused = refused > 0 ? refused - 1 : frames % 13;
+        return true;
+    }
+#endif
     if (len > sizeof capture - capture_len) {
         return true;
     }
