@@ -74,8 +74,28 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #define traceTASK_SUSPEND(pxTCB) tband_emit_one(TBAND_EVT_TASK_SUSPENDED, (uint32_t)(pxTCB)->uxTaskNumber)
 #define traceTASK_DELAY() tband_emit_one(TBAND_EVT_CURTASK_DELAY, (uint32_t)xTicksToDelay)
 #define traceTASK_DELAY_UNTIL(xTimeToWake) tband_emit_one(TBAND_EVT_CURTASK_DELAY_UNTIL, (uint32_t)(xTimeToWake))
+#define TBAND_PRIORITY_SET(event, pxTCB, uxPriority_)                                                                        \
+    tband_emit((event), (uint32_t)(pxTCB)->uxTaskNumber, (uint32_t)(uxPriority_), 0)
+/* A task that has inherited a priority keeps it, and returns to the one that is set; from V11 on a higher one counts at once. Called
+ * before the kernel does so. */
+#if defined(configUSE_MUTEXES) && configUSE_MUTEXES == 1
+#if tband_configCOMPAT == 0
+#define TBAND_BASE_PRIORITY_SET(pxTCB, uxPriority_) TBAND_PRIORITY_SET(TBAND_EVT_TASK_BASE_PRIORITY, pxTCB, uxPriority_)
+#else
+#define TBAND_BASE_PRIORITY_SET(pxTCB, uxPriority_) ((void)0)
+#endif
 #define traceTASK_PRIORITY_SET(pxTCB, uxPriority_)                                                                           \
-    tband_emit(TBAND_EVT_TASK_PRIORITY_SET, (uint32_t)(pxTCB)->uxTaskNumber, (uint32_t)(uxPriority_), 0)
+    do {                                                                                                                     \
+        if ((pxTCB)->uxBasePriority == (pxTCB)->uxPriority ||                                                                \
+            (tskKERNEL_VERSION_MAJOR >= 11 && (uxPriority_) > (pxTCB)->uxPriority)) {                                        \
+            TBAND_PRIORITY_SET(TBAND_EVT_TASK_PRIORITY_SET, pxTCB, uxPriority_);                                             \
+        } else {                                                                                                             \
+            TBAND_BASE_PRIORITY_SET(pxTCB, uxPriority_);                                                                     \
+        }                                                                                                                    \
+    } while (0)
+#else
+#define traceTASK_PRIORITY_SET(pxTCB, uxPriority_) TBAND_PRIORITY_SET(TBAND_EVT_TASK_PRIORITY_SET, pxTCB, uxPriority_)
+#endif
 #define traceTASK_PRIORITY_INHERIT(pxTCB, uxPriority_)                                                                       \
     tband_emit(TBAND_EVT_TASK_PRIORITY_INHERIT, (uint32_t)(pxTCB)->uxTaskNumber, (uint32_t)(uxPriority_), 0)
 #define traceTASK_PRIORITY_DISINHERIT(pxTCB, uxPriority_)                                                                    \

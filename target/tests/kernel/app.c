@@ -165,10 +165,15 @@ static void worker_task(void *arg) {
 static void holder_task(void *arg) {
     (void)arg;
     TickType_t wake = xTaskGetTickCount();
+    UBaseType_t own = 1;
     for (;;) {
         xSemaphoreTake(lock, portMAX_DELAY);
         note_hold("lock", lock);
         xTaskNotifyGiveIndexed(urgent, 1);
+        note_priority(NULL);
+        /* While it has inherited one: now lower, now higher than that. */
+        own = own == 1 ? 2 : own == 2 ? 5 : 1;
+        vTaskPrioritySet(NULL, own);
         note_priority(NULL);
         xSemaphoreGive(lock);
         note_run();

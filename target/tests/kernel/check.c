@@ -13,7 +13,7 @@
 #define UNKNOWN UINT64_MAX
 
 static char task_name[IDS][32], queue_name[IDS][32], stream_name[IDS][32], group_name[IDS][32];
-static uint64_t priority[IDS], level[IDS], stream_level[IDS], bits[IDS], holder[IDS];
+static uint64_t priority[IDS], base_priority[IDS], level[IDS], stream_level[IDS], bits[IDS], holder[IDS];
 static uint64_t kind[IDS];
 static const char *waits_for[IDS];
 static uint64_t current = UNKNOWN;
@@ -168,7 +168,16 @@ static void apply(const struct event *e) {
         }
         priority[a] = e->field[2];
         break;
-    case 0x5b: case 0x5c: case 0x5d: priority[a] = e->field[1]; break;
+    case 0x15: base_priority[a] = e->field[1]; break;
+    case 0x5b: base_priority[a] = priority[a] = e->field[1]; break;
+    case 0x5c: case 0x5d:
+        /* The plain format does not say what a task returns to. */
+        if (e->id == 0x5d && is_superset && !may_lose && base_priority[a] != UNKNOWN && base_priority[a] != e->field[1]) {
+            wrong++;
+            printf("%s returns to %llu, not to %llu, at %llu\n", task_name[a], (unsigned long long)e->field[1],
+                   (unsigned long long)base_priority[a], (unsigned long long)e->time);
+        }
+        priority[a] = e->field[1]; break;
     case 0x63: level[a] = 0; holder[a] = 0; break;
     case 0x11: holder[a] = e->field[1]; break;
     case 0x70:
@@ -258,7 +267,7 @@ int main(int argc, char **argv) {
         lines[count++] = line;
     }
     for (unsigned int i = 0; i < IDS; i++) {
-        priority[i] = level[i] = stream_level[i] = bits[i] = holder[i] = UNKNOWN;
+        priority[i] = base_priority[i] = level[i] = stream_level[i] = bits[i] = holder[i] = UNKNOWN;
     }
     gather_names(data, len);
     static struct event e;
