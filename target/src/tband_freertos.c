@@ -555,7 +555,9 @@ static void tband_dump_object(void *object, enum tband_kind kind) {
 /* One object at a time: within the kernel's own critical section its state cannot change before it is sent, and interrupts are
  * held off only for the time of one object. */
 static void tband_dump_all(void) {
+#if tband_configUSE_BACKEND_POST_MORTEM == 0
     struct tband_name name;
+#endif
     for (uint32_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
         taskENTER_CRITICAL();
         enum tband_kind kind;

@@ -338,6 +338,12 @@ compile() {
                 beside kernel_compiled "$compiler FreeRTOS without $off compat=$format" $compiler $on \
                     -Dtband_configCOMPAT=$format -Dtband_configFREERTOS_${off}_TRACE_ENABLE=0
             done
+            for backend in SNAPSHOT POST_MORTEM EXTERNAL; do
+                for objects in 0 32; do
+                    beside kernel_compiled "$compiler FreeRTOS $backend $objects objects compat=$format" $compiler \
+                        -Dtband_configUSE_BACKEND_$backend=1 -Dtband_configCOMPAT=$format -Dtband_configFREERTOS_MAX_OBJECTS=$objects
+                done
+            done
         done
     done
     finish
