@@ -5,6 +5,11 @@
 #ifndef TBAND_FREERTOS_H_
 #define TBAND_FREERTOS_H_
 
+/* In FreeRTOSConfig.h, before the kernel's own files miss the fields. */
+#if defined(INC_FREERTOS_H) && (!defined(configUSE_TRACE_FACILITY) || configUSE_TRACE_FACILITY != 1)
+#error "FreeRTOS tracing keeps its ids in the kernel's trace fields: set configUSE_TRACE_FACILITY to 1 in FreeRTOSConfig.h, above tband.h."
+#endif
+
 /* A time-stamped event or metadata with up to three integers, as many as the event has. */
 void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c);
 /* A time-stamped event with one integer. */

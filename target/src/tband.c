@@ -111,10 +111,10 @@ static inline uint64_t tband_now(const struct tband_channel *channel) {
     return tband_portTIMESTAMP();
 #elif TBAND_CHANNELS > 1
     (void)channel;
-    tband.clock += (uint32_t)((uint32_t)tband_portTIMESTAMP() - (uint32_t)tband.clock);
+    tband.clock += ((uint32_t)tband_portTIMESTAMP() - (uint32_t)tband.clock) & TBAND_CLOCK_MASK;
     return tband.clock;
 #else
-    return channel->last + (uint32_t)((uint32_t)tband_portTIMESTAMP() - (uint32_t)channel->last);
+    return channel->last + (((uint32_t)tband_portTIMESTAMP() - (uint32_t)channel->last) & TBAND_CLOCK_MASK);
 #endif
 }
 

@@ -2,11 +2,20 @@
  *
  * A kernel may be built without timers, event groups or stream buffers, and which functions there are depends on its version. So
  * what is in an object is read from the kernel's public mirror of it (StaticQueue_t and so on), which is the same in all of them. */
+#include "tband_config.h"
+
+#if defined(tband_configENABLE) && defined(tband_configFREERTOS_TRACE_ENABLE)
+#if tband_configENABLE == 1 && tband_configFREERTOS_TRACE_ENABLE == 1
+#include "FreeRTOS.h"
+#ifndef TBAND_H_
+#error "FreeRTOSConfig.h must include tband.h, as its last line: without it there are no hooks in the kernel, and nothing of it is recorded."
+#endif
+#endif
+#endif
+
 #include "tband_internal.h"
 
 #if tband_configENABLE == 1 && tband_configFREERTOS_TRACE_ENABLE == 1
-
-#include "FreeRTOS.h"
 
 #include "queue.h"
 #include "semphr.h"

@@ -47,14 +47,15 @@
 #ifndef tband_portNOINIT
 #define tband_portNOINIT __attribute__((section(".noinit")))
 #endif
-/* How many low bits of tband_portTIMESTAMP() count. With 32 the library extends the clock itself, as long as an event is
+/* How many low bits of tband_portTIMESTAMP() count. Up to 32 the library extends the clock itself, as long as an event is
  * recorded (or lost) at least once per wrap. */
 #ifndef tband_portTIMESTAMP_BITS
 #define tband_portTIMESTAMP_BITS 64
 #endif
-#if tband_portTIMESTAMP_BITS != 32 && tband_portTIMESTAMP_BITS != 64
-#error "tband_portTIMESTAMP_BITS must be 32 or 64."
+#if tband_portTIMESTAMP_BITS != 64 && (tband_portTIMESTAMP_BITS < 8 || tband_portTIMESTAMP_BITS > 32)
+#error "tband_portTIMESTAMP_BITS must be 8 to 32, or 64."
 #endif
+#define TBAND_CLOCK_MASK (UINT32_MAX >> (32 - tband_portTIMESTAMP_BITS))
 /* Nanoseconds per tick as a fraction: exact where an integer is not. */
 #ifdef tband_portTIMESTAMP_HZ
 /* In lower terms where that is easy: every sync has the fraction. */
@@ -283,7 +284,7 @@ enum tband_phase { TBAND_IDLE, TBAND_STARTING, TBAND_RECORDING };
 
 struct tband_state {
     struct tband_channel channel[TBAND_CHANNELS];
-#if tband_portTIMESTAMP_BITS == 32 && TBAND_CHANNELS > 1
+#if tband_portTIMESTAMP_BITS < 64 && TBAND_CHANNELS > 1
     uint64_t clock; /* the port's clock, extended */
 #endif
     uint32_t dropped;

@@ -147,7 +147,10 @@ static void any_event(void) {
 /* Mostly short steps; sometimes none, sometimes silence for hours. */
 static void any_step(void) {
     switch (random_u64() % 64) {
-    case 0: test_clock += any_number(tband_portTIMESTAMP_BITS == 32 ? 31 : 40) & UINT64_C(0xffffffffff); break;
+    case 0:
+        test_clock += any_number(tband_portTIMESTAMP_BITS < 64 ? tband_portTIMESTAMP_BITS - 1 : 40) &
+                      ((UINT64_C(1) << (tband_portTIMESTAMP_BITS < 64 ? tband_portTIMESTAMP_BITS : 40)) - 1u);
+        break;
     case 1: case 2: case 3: break;
     default: test_clock += random_u64() % 5000; break;
     }

@@ -79,7 +79,7 @@ host() {
     for backend in STREAMING SNAPSHOT POST_MORTEM EXTERNAL; do
         for compat in 0 1; do
             for cores in 1 2 3 9; do
-                for variant in usual long small unnamed clock32; do
+                for variant in usual long small unnamed clock32 clock24; do
                     case $variant in
                     usual) options="" ;;
                     long) options="-Dtband_configMAX_STR_LEN=300 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=20000 \
@@ -87,6 +87,7 @@ host() {
                     small) options=$small ;;
                     unnamed) options="-Dtband_configUSE_METADATA_BUF=0 -Dtband_configBACKEND_SNAPSHOT_BUF_SIZE=997" ;;
                     clock32) options="-Dtband_portTIMESTAMP_BITS=32 -DTEST_HZ=168000000" ;;
+                    clock24) options="-Dtband_portTIMESTAMP_BITS=24 -DTEST_HZ=32768" ;;
                     esac
                     compiler=gcc
                     [ $((cores % 2)) = 0 ] && compiler=clang
@@ -386,6 +387,8 @@ compile() {
     refuses "SEGMENTS must be" -Dtband_configUSE_BACKEND_POST_MORTEM=1 -Dtband_configBACKEND_POST_MORTEM_SEGMENTS=1
     refuses "must give each segment" -Dtband_configUSE_BACKEND_POST_MORTEM=1 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=800
     refuses "tband_portTIMESTAMP_BITS must be" $on -Dtband_portTIMESTAMP_BITS=48
+    refuses "configUSE_TRACE_FACILITY" $on -Dtband_configFREERTOS_TRACE_ENABLE=1 -DINC_FREERTOS_H -DconfigUSE_TRACE_FACILITY=0
+    refuses "configUSE_TRACE_FACILITY" $on -Dtband_configFREERTOS_TRACE_ENABLE=1 -DINC_FREERTOS_H
     refuses "tband_portNUMBER_OF_CORES must be" $on -DTEST_CORES=17
     refuses "needs the superset" $on -Dtband_configCOMPAT=1 -Dtband_configFUNCTION_TRACE_ENABLE=1
     refuses "needs the superset" $on -Dtband_configCOMPAT=1 -Dtband_configLOG_ENABLE=1
@@ -397,6 +400,11 @@ compile() {
     for hz in 168000000u 32768u "(test_clock)"; do
         gcc $warnings $plain "-DTEST_HZ=$hz" -Iinclude -Itests/host -c src/tband.c -o "$build/compiled.o" || fail "clock of $hz Hz"
     done
+    # A kernel without the hooks would record nothing.
+    if gcc -std=c11 $on -Dtband_configENABLE=1 -Dtband_configFREERTOS_TRACE_ENABLE=1 -Iinclude -Itests/host -Itests/ports/esp32/freertos \
+        -c src/tband_freertos.c -o "$build/refused.o" 2>"$build/refused.log" || ! grep -q "must include tband.h" "$build/refused.log"; then
+        fail "a kernel without hooks"
+    fi
     # Two cores need a lock that locks.
     if arm-none-eabi-gcc -std=c11 -mcpu=cortex-m0plus -mthumb $on -DTEST_CORES=2 -Iinclude -Itests/host -c src/tband.c \
         -o "$build/refused.o" 2>"$build/refused.log" || ! grep -q "no atomic exchange" "$build/refused.log"; then

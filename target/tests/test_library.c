@@ -11,7 +11,7 @@
 static void test_random_events(void) {
     for (unsigned int round = 0; round < 20; round++) {
         forget_everything();
-        test_clock = round % 2 == 0 ? 1000 : random_u64() >> (tband_portTIMESTAMP_BITS == 32 ? 33 : 8);
+        test_clock = round % 2 == 0 ? 1000 : random_u64() >> (tband_portTIMESTAMP_BITS < 64 ? 65 - tband_portTIMESTAMP_BITS : 8);
         start_backend();
         /* The random walk may fill a recording that cannot take it. */
         const unsigned int number = round < 2 ? 1 + round : 1500;

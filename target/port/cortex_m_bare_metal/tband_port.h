@@ -18,13 +18,15 @@ extern "C" {
 #define tband_portTIMESTAMP_HZ 168000000u
 
 /* DWT->CYCCNT counts CPU cycles in 32 bits; the library extends it, as long as there is an event at least once per wrap (25 s at
- * 168 MHz). Call tband_port_init() first. */
+ * 168 MHz). On most chips it stops while the core sleeps (WFI, tickless idle): firmware that sleeps takes a timer that goes on. Call
+ * tband_port_init() first. */
 #define tband_portTIMESTAMP() ((uint64_t) * (volatile uint32_t *)0xe0001004u)
 #define tband_portTIMESTAMP_BITS 32
 #endif
 
 static inline void tband_port_init(void) {
     *(volatile uint32_t *)0xe000edfcu |= 1u << 24; /* CoreDebug->DEMCR: TRCENA */
+    *(volatile uint32_t *)0xe0001fb0u = 0xc5acce55; /* DWT->LAR: the Cortex-M7 locks it; others ignore this */
     *(volatile uint32_t *)0xe0001004u = 0;         /* DWT->CYCCNT */
     *(volatile uint32_t *)0xe0001000u |= 1u;       /* DWT->CTRL: CYCCNTENA */
 }
