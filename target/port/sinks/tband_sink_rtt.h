@@ -89,8 +89,8 @@ static inline bool tband_sink(const uint8_t *buf, size_t size) {
     const uint32_t len = (uint32_t)size;
     const uint32_t at = channel->write;
     const uint32_t read = channel->read;
-    /* Free bytes in one piece. One byte stays free: a full ring would look empty. */
-    const uint32_t room = (read > at ? read : TBAND_RTT_SIZE) - at;
+    /* Free bytes in one piece. One byte stays free: a full ring would look empty. The size is 0 until the channel is set up. */
+    const uint32_t room = (read > at ? read : channel->size) - at;
     if (len + 3u >= room) {
         return tband_sink_rarely(buf, len);
     }
