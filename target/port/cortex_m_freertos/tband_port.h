@@ -1,5 +1,6 @@
 /* Cortex-M3 and up (M4, M7, M33, M55) under FreeRTOS: BASEPRI up to the kernel's own level, from any context and nested, and the
- * cycle counter. Interrupts above configMAX_SYSCALL_INTERRUPT_PRIORITY are never held off and must not record events. */
+ * cycle counter. Interrupts above configMAX_SYSCALL_INTERRUPT_PRIORITY are never held off and must not record events. On a Cortex-M7
+ * r0p1, whose BASEPRI takes effect late (erratum 837070), take PRIMASK as in cortex_m_bare_metal. */
 #ifndef TBAND_PORT_H_
 #define TBAND_PORT_H_
 

@@ -1,7 +1,16 @@
 /* A sink for the streaming backend: frames wait in a ring until something slower fetches them (UART DMA, USB, a socket).
  *
  * Fastest where the library can inline it: #define tband_portSINK_HEADER "tband_sink_ring.h" in tband_config.h, and
- * tband_sink_ring.c in the build. One context reads. */
+ * tband_sink_ring.c in the build. One context reads, for instance a task of low priority:
+ *
+ *     const uint8_t *bytes;
+ *     for (;;) {
+ *         const size_t n = tband_sink_ready(&bytes);
+ *         uart_write(bytes, n);
+ *         tband_sink_sent(n);
+ *         vTaskDelay(1);
+ *     }
+ */
 #ifndef TBAND_SINK_RING_H_
 #define TBAND_SINK_RING_H_
 
