@@ -128,9 +128,6 @@ static void tband_count_loss(struct tband_channel *channel) {
         TBAND_STORE(tband.told_running[core], 0);
     }
 #endif
-#if TBAND_TELLS_RUNNING && tband_configCOMPAT == 0
-    tband.running_due = true;
-#endif
 }
 
 /* What becomes of a frame. */
@@ -707,10 +704,13 @@ static TBAND_NOINLINE bool tband_sync_first(bool is_timed) {
     const bool is_dropped = tband_sync(is_timed, true);
 #if TBAND_TELLS_RUNNING && tband_configUSE_BACKEND_STREAMING == 1
     /* After a loss: not in one critical section with the sync, which would hold off interrupts for long. */
-    if (tband.running_due && !is_dropped) {
+    bool is_told = true;
+    for (uint32_t core = 0; core < TBAND_CORES; core++) {
+        is_told = is_told && (TBAND_LOAD(tband.told_running[core]) != 0 || TBAND_LOAD(tband_freertos_current[core]) == 0);
+    }
+    if (!is_told && !is_dropped) {
         TBAND_LOCK();
         if (TBAND_RECORDS()) {
-            tband.running_due = false;
             tband_tell_running();
         }
         TBAND_UNLOCK();

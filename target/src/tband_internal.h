@@ -301,8 +301,8 @@ struct tband_state {
 #if TBAND_TRACES_TASKS
     tband_word told_running[TBAND_CORES]; /* 0: who runs there has to be recorded even if it is the same task */
 #endif
-#if TBAND_TELLS_RUNNING && tband_configCOMPAT == 0
-    bool running_due; /* a segment of the ring began, or events were lost: who runs follows the sync */
+#if TBAND_TELLS_RUNNING && tband_configUSE_BACKEND_POST_MORTEM == 1 && tband_configCOMPAT == 0
+    bool running_due; /* a segment of the ring began: who runs follows its sync */
 #endif
 #if tband_configCOMPAT == 1
     bool told_clock;
