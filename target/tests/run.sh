@@ -490,7 +490,7 @@ kernel() {
             -Dtband_configUSE_BACKEND_STREAMING=1
         beside build_and_run qemu "STREAMING, before the scheduler" "$build/qemu-before" -DAPP_START_ROUND=-1 \
             -Dtband_configUSE_BACKEND_STREAMING=1
-        beside build_and_run qemu "STREAMING, losses" "$build/qemu-losses" -DAPP_REFUSE -Dtband_configUSE_BACKEND_STREAMING=1
+        beside build_and_run qemu "STREAMING, losses" "$build/losses-qemu" -DAPP_REFUSE -Dtband_configUSE_BACKEND_STREAMING=1
         for compat in 0 1; do
             beside build_and_run qemu "POST_MORTEM reset compat=$compat" "$build/qemu-reset-$compat" -DAPP_RESET \
                 -Dtband_configUSE_BACKEND_POST_MORTEM=1 -Dtband_configCOMPAT=$compat
