@@ -162,9 +162,16 @@ impl From<&InputSummary> for StoredInput {
             sessions: *sessions,
             findings: findings.iter().cloned().chain(of_ledger(ledger)).collect(),
             details: details.iter().map(DetailReport::from).collect(),
-            hints: hints.clone(),
+            hints: hints.iter().cloned().chain(of_time(summary)).collect(),
         }
     }
+}
+
+/// Events of one and the same time: a few may be simultaneous, not this many.
+fn of_time(summary: &InputSummary) -> Option<String> {
+    let stands = summary.events >= 1000 && summary.first.is_some() && summary.first == summary.last;
+    stands
+        .then(|| "All events have the same time: the clock of the target does not run. Start it before the recording.".to_owned())
 }
 
 /// What the ledger says of the time: breaks with more than one explanation, silence in which a wrap may be missing, restarts.
@@ -199,5 +206,22 @@ impl InputReport {
         self.warnings.extend(kept.findings.iter().filter_map(Finding::warning));
         self.findings = kept.findings;
         self.hints.extend(kept.hints);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Nanos;
+
+    #[test]
+    fn a_clock_that_stands_still_is_said() {
+        let hints = |events, last| {
+            let time = Some(Nanos(5));
+            StoredInput::from(&InputSummary { events, first: time, last, ..InputSummary::default() }).hints
+        };
+        assert_eq!(hints(1000, Some(Nanos(5))).len(), 1);
+        assert!(hints(999, Some(Nanos(5))).is_empty(), "events may be simultaneous");
+        assert!(hints(1000, Some(Nanos(6))).is_empty());
     }
 }
