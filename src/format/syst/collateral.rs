@@ -516,7 +516,7 @@ fn items<'a, 'input: 'a>(
 }
 
 fn text_of(node: Node<'_, '_>) -> String {
-    node.children().filter_map(|child| child.text()).collect()
+    node.children().filter(|child| !child.is_comment()).filter_map(|child| child.text()).collect()
 }
 
 /// A document, and where its text starts in the file.
@@ -611,7 +611,7 @@ mod tests {
                 "<syst:Guids><syst:Guid ID=\"{494E5443-8A9C-4014-A65A-2F36A36D96E4}\"><![CDATA[user]]></syst:Guid></syst:Guids>
                  <syst:Options><syst:Option Name=\"syst:timestamp\">displayAsField</syst:Option></syst:Options>
                  <syst:Modules><syst:Module ID=\"0x2\">net</syst:Module></syst:Modules>
-                 <syst:Catalog32><syst:Format ID=\"0x20\" File=\"1\" Line=\"7\"><![CDATA[a=%d <b> & c]]></syst:Format></syst:Catalog32>
+                 <syst:Catalog32><syst:Format ID=\"0x20\" File=\"1\" Line=\"7\"><![CDATA[a=%d <b>]]><!-- no text --> &amp; c</syst:Format></syst:Catalog32>
                  <syst:SourceFiles><syst:File ID=\"1\">main.c</syst:File></syst:SourceFiles>
                  <syst:Short32><syst:Format ID=\"0x0E000000\" Mask=\"0x0F000000\">error %d</syst:Format></syst:Short32>
                  <syst:Write><syst:Protocol ID=\"1\" Mask=\"0x00\">Protocol%d</syst:Protocol></syst:Write>
