@@ -146,9 +146,9 @@ const WRONG_MAX: usize = 64;
 /// A step between anchors is a silence if it is longer than this number of usual ones.
 const SILENCE_STEPS: u64 = 64;
 
-/// A longer step is a silence. Of a few steps one may be wrong, and long.
+/// A longer step is a silence. Of a few steps one may be wrong, and long. A copy of an anchor is no step.
 fn silence(times: &[u64]) -> u64 {
-    let mut steps: Vec<u64> = times.windows(2).filter_map(|two| two[1].checked_sub(two[0])).collect();
+    let mut steps: Vec<u64> = times.windows(2).filter_map(|two| two[1].checked_sub(two[0])).filter(|step| *step > 0).collect();
     steps.sort_unstable();
     steps.get(steps.len().saturating_sub(1) / 2).copied().unwrap_or(0).max(1).saturating_mul(SILENCE_STEPS)
 }
@@ -306,5 +306,7 @@ mod tests {
         // One that is wrong elsewhere, or far before the others, is still left out.
         assert_eq!(believed(&[1_000, 61_000, 121_000, 99_000, 182_000]), [all[0], all[1], (2, false), all[4]]);
         assert_eq!(believed(&[1 << 40, 1_000, 61_000, 121_000]), [(1, true), (2, false), (3, false)]);
+        // The last one of three, and its copy.
+        assert_eq!(believed(&[1_000, 61_000, 61_000]), [(0, true), (1, false), (2, false)]);
     }
 }
