@@ -18,7 +18,7 @@ const SYNC_END: u8 = 0x7F;
 pub const SOURCES: usize = 0x70;
 
 /// The source of the bytes before the first one that is named: no source has this number.
-const UNKNOWN: u8 = 0x7F;
+pub const UNKNOWN: u8 = 0x7F;
 
 /// A source in frames that may begin before the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +40,13 @@ pub struct Deframer {
     ones: usize,
     /// The bytes of frames that a sync word cut off.
     broken_bytes: u64,
+    /// The number of such sync words.
+    breaks: u64,
 }
 
 impl Default for Deframer {
     fn default() -> Deframer {
-        Deframer { source: UNKNOWN, frame: [0; FRAME_BYTES], have: 0, ones: 0, broken_bytes: 0 }
+        Deframer { source: UNKNOWN, frame: [0; FRAME_BYTES], have: 0, ones: 0, broken_bytes: 0, breaks: 0 }
     }
 }
 
@@ -59,6 +61,25 @@ impl Deframer {
     #[must_use]
     pub fn within_frame(place: usize) -> Deframer {
         Deframer { have: place % FRAME_BYTES, ..Deframer::default() }
+    }
+
+    /// The same among bytes of this source.
+    #[must_use]
+    pub fn within_source(source: u8, place: usize) -> Deframer {
+        Deframer { source, ..Deframer::within_frame(place) }
+    }
+
+    /// The next bytes are of this source, if theirs is not known.
+    pub fn presume_source(&mut self, source: u8) {
+        if self.source == UNKNOWN {
+            self.source = source;
+        }
+    }
+
+    /// How many full sync words were within a frame: bytes were lost before each.
+    #[must_use]
+    pub fn breaks(&self) -> u64 {
+        self.breaks
     }
 
     /// The place in a frame of the next byte.
@@ -109,6 +130,7 @@ impl Deframer {
             index += 1;
             if byte == SYNC_END && ones == SYNC_ONES {
                 self.broken_bytes += self.have.saturating_sub(SYNC_ONES) as u64;
+                self.breaks += u64::from(self.have != SYNC_ONES);
                 self.have = 0;
                 continue;
             }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use super::packets::{NibbleOrder, Nibbles, Packets, Scheme, Window, from_gray, to_gray};
 use super::predecode::Seeking;
-use super::stream::Stream;
 use super::survey::Reading;
 
 /// Fewer anchors give no bounds: of two, either may be wrong.
@@ -63,8 +62,7 @@ pub fn is_tail_damaged(stream: &[u8], order: NibbleOrder) -> bool {
     let from = stream.len().saturating_sub(TAIL_BYTES);
     let last = anchors(stream, from..stream.len(), order).into_iter().rfind(|anchor| anchor.time.is_some());
     let tail = last.and_then(|anchor| stream.get(usize::try_from(anchor.position / 2).ok()?.saturating_sub(ASYNC.len() + 2)..));
-    let mut reading = Reading::default();
-    Stream::new(order).push(tail.unwrap_or(&[]), &[], true, &mut reading);
+    let reading = Reading::of(tail.unwrap_or(&[]), order);
     reading.legal < reading.messages || reading.unsynced > 0
 }
 
@@ -81,6 +79,18 @@ fn anchor_at(stream: &[u8], start: usize, order: NibbleOrder) -> Option<Anchor> 
     let scheme = packets.has_version.then_some(packets.scheme);
     let anchor = Anchor { position: window.position(synced), time: has_all.then_some(packets.time), hz: seen.hz, scheme };
     (anchor.time.is_some() || anchor.hz.is_some()).then_some(anchor)
+}
+
+/// Whether these bytes have an ASYNC with its VERSION.
+pub fn has_version(stream: &[u8], order: NibbleOrder) -> bool {
+    let Some(start) = memchr::memmem::find(stream, &ASYNC) else { return false };
+    let bytes = stream.get(start.saturating_sub(1)..).unwrap_or(&[]);
+    let nibbles = Nibbles { bytes, end: 2 * bytes.len().saturating_sub(PAD_BYTES) };
+    let window = Window { nibbles, base: 0, origins: &[], bounds: &[] };
+    let (mut packets, mut seen) = (Packets::new(order, 0), Seeking::default());
+    let synced = packets.run(window, 0, false, &mut seen, |packets, _| !packets.synced);
+    packets.run(window, synced, false, &mut seen, |packets, at| packets.synced && at == synced);
+    packets.has_version
 }
 
 /// What stamps may be from a position of the stream on.

@@ -3,13 +3,14 @@
 //! The stream is made of nibbles, the low one of a byte first. [`packets`] reads the packets, [`assembly`] makes messages of them, and
 //! [`stream`] does both for a stream in file order. Everything has a memory: the present master and channel, the time, open messages.
 //! An ASYNC with its VERSION resets all of it except the time and the open messages, so parts are decoded ahead from there
-//! ([`predecode`]). Streams in CoreSight frames are decoded in file order ([`crate::frame::tpiu`]), and so are those whose clients depend on builds.
+//! ([`predecode`]). Streams in CoreSight frames are decoded in file order ([`framed`]), and so are those whose clients depend on builds.
 //! [`survey`] is the first pass.
 
 mod anchors;
 mod assembly;
 #[cfg(any(test, feature = "generate"))]
 pub mod encode;
+mod framed;
 mod packets;
 mod predecode;
 mod stream;
@@ -23,6 +24,7 @@ use std::sync::{Arc, OnceLock};
 
 use self::anchors::{Bound, admits, bounds, recorded_hz};
 use self::assembly::MessageSink;
+use self::framed::FramedReader;
 pub use self::packets::NibbleOrder;
 use self::predecode::{Predecoded, add_frame};
 use self::stream::Stream;
@@ -37,7 +39,7 @@ use crate::format::options::overridden_rate;
 use crate::format::{
     Decode, Detail, ErasedRecording, FormatOptions, OptionError, OptionKind, OptionSpec, Part, Probe, Recording, Stages, erase,
 };
-use crate::frame::tpiu::{Deframer, Framed};
+use crate::frame::tpiu::{Framed, UNKNOWN};
 use crate::model::{Ledger, Rate};
 
 /// `--stp-freq`.
@@ -64,7 +66,8 @@ pub(super) fn probe(sample: &[u8]) -> Option<Probe> {
     }
     let (Framed { source, place }, evidence) = source_in_frames(sample)?;
     let before = if place > 0 { ", which begin before the first byte" } else { "" };
-    judge(&evidence, &format!("ASYNC in source {source} of CoreSight frames{before}"))
+    let of = if source == UNKNOWN { String::new() } else { format!("source {source} of ") };
+    judge(&evidence, &format!("ASYNC in {of}CoreSight frames{before}"))
 }
 
 fn judge(evidence: &Evidence, place: &str) -> Option<Probe> {
@@ -140,8 +143,8 @@ impl Recording for StpRecording {
         head.scan(part)
     }
 
-    fn join(&self, _bytes: &[u8], facts: &mut StreamFacts, next: PartFacts) {
-        facts.join(next);
+    fn join(&self, bytes: &[u8], facts: &mut StreamFacts, next: PartFacts) {
+        facts.join(bytes, next);
     }
 
     fn finish(self, facts: Vec<StreamFacts>, _ledgers: &mut [Ledger]) -> Stages<StpDecoder, Resolver<StpSequence>> {
@@ -231,9 +234,7 @@ pub(super) struct StpSequence {
     /// The order of nibbles, and where it is known from.
     order: (NibbleOrder, &'static str),
     /// Unpacks CoreSight frames with the stream of a source.
-    deframer: Option<(Deframer, u8)>,
-    bytes: Vec<u8>,
-    origins: Vec<u64>,
+    framed: Option<FramedReader>,
     /// Records decoded here.
     records: Records,
     interleaving: Interleaving,
@@ -245,9 +246,7 @@ impl StpSequence {
             decoder,
             stream: Stream::new(order.0).with_bounds(bounds),
             order,
-            deframer: source.map(|Framed { source, place }| (Deframer::within_frame(place), source)),
-            bytes: Vec::new(),
-            origins: Vec::new(),
+            framed: source.map(|framed| FramedReader::new(framed, order.0)),
             records: Records::default(),
             interleaving: Interleaving::default(),
         }
@@ -266,15 +265,9 @@ impl Sequence for StpSequence {
         self.records.reset(self.stream.oldest_offset());
         self.interleaving.clear();
         let mut sink = RecordSink { records: &mut self.records, decoder: &self.decoder, interleaving: &mut self.interleaving };
-        match &mut self.deframer {
+        match &mut self.framed {
             None => self.stream.push_part(input, part.end, &mut part.predecoded, &mut sink),
-            Some((deframer, source)) => {
-                self.bytes.clear();
-                self.origins.clear();
-                let bytes = input.get(part.start..part.end).unwrap_or(&[]);
-                deframer.push(*source, bytes, part.start as u64, &mut self.bytes, &mut self.origins);
-                self.stream.push(&self.bytes, &self.origins, is_last, &mut sink);
-            }
+            Some(framed) => framed.push(input, part.end, &mut self.stream, &mut sink),
         }
         self.records.finish(&self.decoder);
         let progress = Progress { end_bytes: part.end as u64, is_last };
@@ -284,9 +277,11 @@ impl Sequence for StpSequence {
 
     fn details(&self) -> Vec<Detail> {
         let detail = |name, value: String, source: &str| Detail { name, value, source: source.to_owned() };
-        let (transport, transport_source) = match &self.deframer {
-            Some((_, source)) => {
-                (format!("STPv2 of source {source} in CoreSight frames"), "inferred: the frames contain an STP stream")
+        let (transport, transport_source) = match &self.framed {
+            Some(framed) => {
+                let source = framed.source();
+                let of = if source == UNKNOWN { String::new() } else { format!(" of source {source}") };
+                (format!("STPv2{of} in CoreSight frames"), "inferred: the frames contain an STP stream")
             }
             None => ("STPv2".to_owned(), "the input's format"),
         };

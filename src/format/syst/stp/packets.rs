@@ -198,6 +198,12 @@ impl Packets {
         }
     }
 
+    /// The state before this position of a stream in which bytes were lost, of which nothing from `offset` in the file on is used.
+    pub(super) fn unsynced(order: NibbleOrder, position: u64, offset: u64, time: u64) -> Packets {
+        let unsynced_since = position.saturating_sub(2);
+        Packets { is_padding: false, unsynced_since, unsynced_offset: offset, time, ..Packets::new(order, 0) }
+    }
+
     /// Whether both read the next packets alike, except for the time.
     pub(super) fn reads_like(&self, other: &Packets) -> bool {
         let all = |packets: &Packets| {

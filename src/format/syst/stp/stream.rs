@@ -15,6 +15,7 @@ const KEPT_BYTES: usize = 16;
 /// The state of a stream.
 #[derive(Debug)]
 pub struct Stream {
+    order: NibbleOrder,
     packets: Packets,
     assembly: Assembly,
     /// Bytes that are not decoded yet, after a few that are. Empty if the stream is the whole input.
@@ -33,6 +34,7 @@ impl Stream {
     #[must_use]
     pub fn new(order: NibbleOrder) -> Stream {
         Stream {
+            order,
             packets: Packets::new(order, 0),
             assembly: Assembly::new(),
             buffer: Vec::new(),
@@ -120,6 +122,27 @@ impl Stream {
             assembly.finish(window.end_of(end), sink);
         }
         self.used = at;
+    }
+
+    /// The time of the last packet.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        self.packets.time
+    }
+
+    /// Ends all open messages without their ends.
+    pub fn break_off(&mut self, sink: &mut impl MessageSink) {
+        self.assembly.finish(offset_of(self.base, &self.origins, 2 * self.base + self.used as u64), sink);
+    }
+
+    /// Forgets open messages and bytes that are not decoded, and continues at the next ASYNC: bytes were lost. All from `offset` in the file
+    /// on is not used; `time` is the last one before that.
+    pub fn lose_sync(&mut self, offset: u64, time: u64) {
+        let next = self.base + self.buffer.len() as u64;
+        (self.packets, self.assembly) = (Packets::unsynced(self.order, 2 * next, offset, time), Assembly::new());
+        (self.base, self.used) = (next, 0);
+        self.buffer.clear();
+        self.origins.clear();
     }
 
     /// The offset in the file of the oldest open message, or of the next byte. No later message or notice lies before it.

@@ -10,6 +10,7 @@
 use super::ASYNC_BYTES;
 use super::anchors::{Anchor, anchors, is_tail_damaged};
 use super::assembly::MessageSink;
+use super::framed::FramedReader;
 use super::packets::NibbleOrder;
 use super::stream::Stream;
 use crate::format::Part;
@@ -18,7 +19,7 @@ use crate::format::syst::correlation::{Line, Owner, Pair};
 use crate::format::syst::decode::Context;
 use crate::format::syst::decoded::Notice;
 use crate::format::syst::record::{Header, Marks, Message};
-use crate::frame::tpiu::{self, Deframer, Framed};
+use crate::frame::tpiu::{self, Deframer, Framed, UNKNOWN};
 use crate::model::{Rate, Thinned};
 
 /// How many bytes of a piece are read as evidence.
@@ -75,17 +76,21 @@ impl MessageSink for Reading {
     }
 }
 
+impl Reading {
+    /// Reads bytes as if they were all: the message cut off at their end is not whole and does not count.
+    pub fn of(bytes: &[u8], order: NibbleOrder) -> Reading {
+        let mut reading = Reading::default();
+        Stream::new(order).push(bytes, &[], true, &mut reading);
+        reading
+    }
+}
+
 impl Evidence {
     /// Reads the start of some bytes of a stream.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Evidence {
         let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
-        let read = |order| {
-            let mut reading = Reading::default();
-            // Read as if the sample were all: the message cut off at its end is not whole and does not count.
-            Stream::new(order).push(sample, &[], true, &mut reading);
-            reading
-        };
+        let read = |order| Reading::of(sample, order);
         Evidence { msb: read(NibbleOrder::Msb), lsb: read(NibbleOrder::Lsb) }
     }
 
@@ -112,32 +117,48 @@ impl Evidence {
     }
 }
 
+/// Where in frames an ASYNC may be. Other bytes have the three bytes too.
+pub fn find_async(frames: &[u8]) -> Option<usize> {
+    let is_async = |at: usize| {
+        let near =
+            frames.get(at.saturating_sub(ASYNC_REACH)..).unwrap_or(&[]).iter().take(2 * ASYNC_REACH + ASYNC_IN_FRAMES.len());
+        near.filter(|&&byte| byte | 1 == 0xFF).count() >= ASYNC_BYTES.len()
+    };
+    memchr::memmem::find_iter(frames, &ASYNC_IN_FRAMES).find(|&at| is_async(at))
+}
+
 /// The source in CoreSight frames whose stream has an ASYNC and the most messages, if there is one. The input may begin within a frame, and
 /// only the messages show where: the bits of a frame's last byte belong to the others.
 pub fn source_in_frames(sample: &[u8]) -> Option<(Framed, Evidence)> {
     let sample = sample.get(..FRAMES_BYTES).unwrap_or(sample);
-    // Unpacking takes time, and other formats have the three bytes too.
-    let is_async = |at: usize| {
-        let near =
-            sample.get(at.saturating_sub(ASYNC_REACH)..).unwrap_or(&[]).iter().take(2 * ASYNC_REACH + ASYNC_IN_FRAMES.len());
-        near.filter(|&&byte| byte | 1 == 0xFF).count() >= ASYNC_BYTES.len()
-    };
-    memchr::memmem::find_iter(sample, &ASYNC_IN_FRAMES).find(|&at| is_async(at))?;
-    let mut best: Option<(Framed, Evidence, u64)> = None;
+    // Unpacking takes time.
+    find_async(sample)?;
+    let mut best: Option<(Framed, Evidence)> = None;
     for place in 0..tpiu::FRAME_BYTES {
-        for (source, bytes) in tpiu::sources(sample, place) {
+        let mut sources = tpiu::sources(sample, place);
+        if sources.is_empty() {
+            // The recording begins after the only source was named.
+            let mut bytes = Vec::new();
+            Deframer::within_frame(place).push(UNKNOWN, sample, 0, &mut bytes, &mut Vec::new());
+            sources.push((UNKNOWN, bytes));
+        }
+        for (source, bytes) in sources {
             let Some(at) = memchr::memmem::find(&bytes, &ASYNC_BYTES) else { continue };
             let evidence = Evidence::of(bytes.get(at.saturating_sub(1)..).unwrap_or(&[]));
-            let legal = evidence.reading(evidence.order()).legal;
-            if best.as_ref().is_none_or(|(.., most)| legal > *most) {
-                best = Some((Framed { source, place }, evidence, legal));
+            let legal = |evidence: &Evidence| evidence.reading(evidence.order()).legal;
+            if best.as_ref().is_none_or(|(_, best)| legal(&evidence) > legal(best)) {
+                best = Some((Framed { source, place }, evidence));
             }
         }
-        if place == 0 && best.as_ref().is_some_and(|(.., legal)| *legal > 0) {
+        let is_clear = |evidence: &Evidence| {
+            let Reading { legal, messages, .. } = *evidence.reading(evidence.order());
+            legal > 0 && 2 * legal > messages
+        };
+        if place == 0 && best.as_ref().is_some_and(|(_, evidence)| is_clear(evidence)) {
             break;
         }
     }
-    best.map(|(framed, evidence, _)| (framed, evidence))
+    best
 }
 
 /// What the first pass found out about a stream.
@@ -169,8 +190,8 @@ impl StreamFacts {
 pub struct PartFacts {
     /// The first part has the facts of the head.
     first: Option<StreamFacts>,
-    /// The bytes of a later part, if they are read in file order, and whether they are the last ones.
-    bytes: Option<(Vec<u8>, bool)>,
+    /// The end of the part.
+    end: usize,
     anchors: Vec<Anchor>,
     is_tail_damaged: bool,
 }
@@ -205,7 +226,7 @@ impl Head {
         let rate = (rate.or(recorded), rate.is_some());
         let mut head = Head { evidence, source, order, rate, pairs: Vec::new(), is_correlated: false };
         let mut correlator = head.correlator();
-        correlator.push(bytes, bytes.len() == input.len());
+        correlator.push(bytes, bytes.len(), bytes.len() == input.len());
         head.pairs = correlator.pairs().to_vec();
         // Pairs are needed for time stamps of messages, or for the rate of the transport's clock.
         head.is_correlated = !head.pairs.is_empty() && (correlator.has_timestamps() || rate.0.is_none());
@@ -218,35 +239,30 @@ impl Head {
 
     /// The facts of a part.
     pub fn scan(&self, part: Part<'_>) -> PartFacts {
-        let (bytes, is_last) = (part.bytes(), part.end >= part.input.len());
+        let is_last = part.end >= part.input.len();
         let anchors = match self.source {
             None => anchors(part.input, part.start..part.end, self.order),
             Some(_) => Vec::new(),
         };
         let is_tail_damaged = is_last && self.source.is_none() && is_tail_damaged(part.input, self.order);
         if part.start > 0 {
-            let bytes = self.is_correlated.then(|| (bytes.to_vec(), is_last));
-            return PartFacts { first: None, bytes, anchors, is_tail_damaged };
+            return PartFacts { first: None, end: part.end, anchors, is_tail_damaged };
         }
-        let correlator = self.is_correlated.then(|| {
-            let mut correlator = Box::new(self.correlator());
-            correlator.push(bytes, is_last);
-            correlator
-        });
+        let correlator = self.is_correlated.then(|| Box::new(self.correlator()));
         let (evidence, pairs) = (self.evidence.clone(), self.pairs.clone());
         let first = StreamFacts { evidence, source: self.source, pairs, correlator, ..StreamFacts::default() };
-        PartFacts { first: Some(first), bytes: None, anchors, is_tail_damaged }
+        PartFacts { first: Some(first), end: part.end, anchors, is_tail_damaged }
     }
 }
 
 impl StreamFacts {
-    /// Adds the facts of the next part.
-    pub fn join(&mut self, next: PartFacts) {
+    /// Adds the facts of the next part of the input.
+    pub fn join(&mut self, input: &[u8], next: PartFacts) {
         if let Some(first) = next.first {
             *self = first;
         }
-        if let (Some((bytes, is_last)), Some(correlator)) = (next.bytes, &mut self.correlator) {
-            correlator.push(&bytes, is_last);
+        if let Some(correlator) = &mut self.correlator {
+            correlator.push(input, next.end, next.end >= input.len());
         }
         self.is_tail_damaged |= next.is_tail_damaged;
         next.anchors.into_iter().for_each(|anchor| self.anchors.add(anchor));
@@ -257,11 +273,9 @@ impl StreamFacts {
 #[derive(Debug)]
 struct Correlator {
     stream: Stream,
-    deframer: Option<(Deframer, u8)>,
+    framed: Option<FramedReader>,
     /// How many bytes were read.
-    read_bytes: u64,
-    bytes: Vec<u8>,
-    origins: Vec<u64>,
+    read_bytes: usize,
     found: ClockMessages,
 }
 
@@ -316,26 +330,22 @@ impl Correlator {
     fn new(order: NibbleOrder, source: Option<Framed>, rate: Rate, rate_is_given: bool) -> Correlator {
         Correlator {
             stream: Stream::new(order),
-            deframer: source.map(|Framed { source, place }| (Deframer::within_frame(place), source)),
+            framed: source.map(|framed| FramedReader::new(framed, order)),
             read_bytes: 0,
-            bytes: Vec::new(),
-            origins: Vec::new(),
             found: ClockMessages { line: Line::new(rate), rate_is_given, pairs: Thinned::default(), has_timestamps: false },
         }
     }
 
-    /// Reads the next bytes of the input, maybe the last ones.
-    fn push(&mut self, bytes: &[u8], is_last: bool) {
-        match &mut self.deframer {
-            None => self.stream.push(bytes, &[], is_last, &mut self.found),
-            Some((deframer, source)) => {
-                self.bytes.clear();
-                self.origins.clear();
-                deframer.push(*source, bytes, self.read_bytes, &mut self.bytes, &mut self.origins);
-                self.stream.push(&self.bytes, &self.origins, is_last, &mut self.found);
+    /// Reads the input up to `end`.
+    fn push(&mut self, input: &[u8], end: usize, is_last: bool) {
+        match &mut self.framed {
+            None => {
+                let bytes = input.get(self.read_bytes..end).unwrap_or(&[]);
+                self.stream.push(bytes, &[], is_last, &mut self.found);
             }
+            Some(framed) => framed.push(input, end, &mut self.stream, &mut self.found),
         }
-        self.read_bytes += bytes.len() as u64;
+        self.read_bytes = end;
     }
 
     /// Whether messages have time stamps of their own.

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::anchors::{anchors, bounds, is_tail_damaged};
 use super::assembly::MessageSink;
 use super::encode::{Ending, TimeScheme, Writer, pieces};
+use super::framed::FramedReader;
 use super::packets::NibbleOrder;
 use super::predecode::{Predecoded, add_frame};
 use super::probe;
@@ -53,15 +54,13 @@ fn read(bytes: &[u8], order: NibbleOrder, part_bytes: usize) -> Seen {
 }
 
 /// The same for a stream in CoreSight frames, cut where the file is. No message or notice of a part lies before the oldest offset.
-fn read_framed(file: &[u8], part_bytes: usize) -> Seen {
-    let (mut stream, mut deframer) = (Stream::new(NibbleOrder::Msb), tpiu::Deframer::new());
+fn read_framed(file: &[u8], framed: Framed, part_bytes: usize) -> Seen {
+    let (mut stream, mut reader) = (Stream::new(NibbleOrder::Msb), FramedReader::new(framed, NibbleOrder::Msb));
     let mut seen = Seen::default();
     for start in (0..file.len()).step_by(part_bytes) {
         let end = file.len().min(start + part_bytes);
-        let (mut bytes, mut origins) = (Vec::new(), Vec::new());
-        deframer.push(0x10, &file[start..end], start as u64, &mut bytes, &mut origins);
         let (oldest, known) = (stream.oldest_offset(), seen.extents.len());
-        stream.push(&bytes, &origins, end == file.len(), &mut seen);
+        reader.push(file, end, &mut stream, &mut seen);
         assert!(seen.extents[known..].iter().all(|(offset, _)| *offset >= oldest));
     }
     seen
@@ -377,6 +376,12 @@ fn frames_may_begin_anywhere() {
         assert!(reading.messages >= 15 && reading.legal == reading.messages, "{place}: {reading:?}");
         assert!(probe(sample).is_some_and(|probe| probe.score > 90));
     }
+    // The only source was named before the recording begins.
+    let mut unnamed = Vec::new();
+    tpiu::wrap(&framed_messages().0, 0x10, &mut unnamed);
+    let (framed, _) = source_in_frames(&unnamed[20..]).expect("it has an ASYNC");
+    assert_eq!(framed, Framed { source: tpiu::UNKNOWN, place: 4 });
+    assert!(read_framed(&unnamed[20..], framed, usize::MAX >> 8).frames.len() >= 232);
     // Streams that do not carry SyS-T are found, too, so that the report is about them; but that is no reason to take them for it.
     let other = file(&[0x0F, 0x10, 0, 0, 9, 9, 9, 9]);
     let (framed, evidence) = source_in_frames(&other).expect("it has an ASYNC");
@@ -385,12 +390,60 @@ fn frames_may_begin_anywhere() {
     assert!(source_in_frames(&wrap(vec![0x55; 3000])).is_none());
 }
 
+/// A stream whose messages differ, and these. There is an ASYNC before each eighth one.
+fn framed_messages() -> (Vec<u8>, Vec<Vec<u8>>) {
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    let messages = (0..240u64).map(|number| [&[0x42, 0x50, 0x2A, 1][..], format!("message {number}\0").as_bytes()].concat());
+    let messages: Vec<Vec<u8>> = messages.collect();
+    for (number, message) in (0..).zip(&messages) {
+        if number % 8 == 0 {
+            writer.sync();
+            writer.frequency(60_000_000);
+            writer.go_to(128, 1);
+        }
+        writer.message(message, 1000 + 100 * number, Ending::Flag);
+    }
+    (writer.finish(), messages)
+}
+
+/// Only what lies between the ASYNC before lost bytes and the one after them is lost.
+#[test]
+fn frames_begin_elsewhere_after_lost_bytes() {
+    let (stream, messages) = framed_messages();
+    for (has_other, has_syncs) in [(false, false), (true, false), (true, true)] {
+        let mut file = Vec::new();
+        for piece in stream.chunks(if has_other { 50 } else { stream.len() }) {
+            tpiu::wrap(piece, 0x10, &mut file);
+            if has_other {
+                tpiu::wrap(&[0x55, 0xAA, 0x17, 0xFF, 0x80, 0x31, 0xC5], 0x21, &mut file);
+            }
+            if has_syncs {
+                file.extend(tpiu::FULL_SYNC);
+            }
+        }
+        for lost in 1..=40 {
+            let mut rest = file.clone();
+            let at = file.len() / 3 + 7 * lost;
+            rest.drain(at..at + lost);
+            let seen = read_framed(&rest, Framed { source: 0x10, place: 0 }, usize::MAX >> 8);
+            let found = seen.frames.iter().filter(|(frame, ..)| messages.contains(frame)).count();
+            assert!(found >= messages.len() - 24, "{lost} bytes are lost, and {found} messages were found");
+            if lost % tpiu::FRAME_BYTES != 0 {
+                // Without a checksum, the message in which the bytes are missing may be read.
+                assert!(seen.frames.len() <= found + 1, "{lost} bytes are lost: no other message is read wrongly");
+                assert!(seen.notices.iter().any(|(notice, _)| *notice == Notice::Unsynced), "{lost}");
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn cuts_between_coresight_frames_do_not_show(
         bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0xFFu8), Just(0xF0), 0u8..16], 0..400),
         messages in 0usize..8,
         missing in 0usize..20,
+        (lost_at, lost) in (0usize..400, 0usize..20),
     ) {
         let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
         for number in 0..messages {
@@ -403,9 +456,11 @@ proptest! {
         tpiu::wrap(&stream, 0x10, &mut file);
         // The last frame may be cut off.
         file.truncate(file.len().saturating_sub(missing));
-        let whole = read_framed(&file, usize::MAX >> 8);
+        file.drain(lost_at.min(file.len())..(lost_at + lost).min(file.len()));
+        let framed = Framed { source: 0x10, place: 0 };
+        let whole = read_framed(&file, framed, usize::MAX >> 8);
         for part_bytes in (1..70).chain([127, 250]) {
-            prop_assert_eq!(&read_framed(&file, part_bytes), &whole, "in parts of {}", part_bytes);
+            prop_assert_eq!(&read_framed(&file, framed, part_bytes), &whole, "in parts of {}", part_bytes);
         }
     }
 }
