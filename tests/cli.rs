@@ -373,7 +373,7 @@ fn what_is_no_recording_is_told_in_a_sentence() {
     for (name, part) in [
         ("empty", "empty is empty (0 bytes); check that"),
         ("folder", "folder is a directory, not a recording"),
-        ("gone", "gone cannot be opened: No such file"),
+        ("gone", "gone cannot be opened: "),
         ("text", "text is a text file (it starts with \"Dear reader, this is no recording.\"), not a recording"),
         ("photo", "photo is a JPEG picture, not a recording"),
         ("photo.gz", "photo.gz is a JPEG picture (once decoded from gzip), not a recording"),

@@ -228,6 +228,10 @@ pub(super) fn write_text(place: &Place, noun: &str, text: &str) -> anyhow::Resul
 }
 
 fn open(path: &Path) -> io::Result<Sink> {
+    // There the system knows of it by its name alone.
+    if cfg!(windows) && path.as_os_str().eq_ignore_ascii_case("NUL") {
+        return Ok(Sink::Special(File::options().write(true).open(path)?));
+    }
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")),
         // Renaming onto a device would replace the device.

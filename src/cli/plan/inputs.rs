@@ -4,7 +4,7 @@
 //! followed, so there are no loops to fall into.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -56,7 +56,8 @@ pub(super) fn find(
     options: &ReadOptions,
 ) -> Result<FoundInputs, PlanError> {
     let globs = Globs::new(&args.glob)?;
-    let mut names = inputs.iter().map(|arg| SourceName::parse(arg, options)).collect::<Result<Vec<_>, _>>()?;
+    let inputs = inputs.iter().flat_map(|arg| expanded(arg));
+    let mut names = inputs.map(|arg| SourceName::parse(&arg, options)).collect::<Result<Vec<_>, _>>()?;
     if let Some(list) = &args.files_from {
         if list.as_os_str() == "-" && names.iter().any(|name| name.place == Place::Standard) {
             return usage("standard input (-) can be read only once: it is an input and the list of --files-from");
@@ -101,6 +102,27 @@ pub(super) fn find(
         _ => true,
     });
     Ok(FoundInputs { found, is_open })
+}
+
+/// What a word of the command line names: the shells of Windows leave patterns to programs.
+fn expanded(arg: &Path) -> Vec<PathBuf> {
+    let found = if cfg!(windows) { matching(arg) } else { Vec::new() };
+    if found.is_empty() { vec![arg.to_path_buf()] } else { found }
+}
+
+/// What is in a folder under a name with `*` and `?`, in any case, in the order of names.
+fn matching(pattern: &Path) -> Vec<PathBuf> {
+    let Some(name) = pattern.file_name().and_then(OsStr::to_str).filter(|name| name.contains(['*', '?'])) else {
+        return Vec::new();
+    };
+    // Brackets and braces are parts of names.
+    let name = globset::escape(name).replace("[*]", "*").replace("[?]", "?");
+    let Ok(glob) = GlobBuilder::new(&name).case_insensitive(true).build() else { return Vec::new() };
+    let glob = glob.compile_matcher();
+    let names = fs::read_dir(directory_of(pattern)).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let mut found: Vec<PathBuf> = names.filter(|name| glob.is_match(name)).map(|name| pattern.with_file_name(name)).collect();
+    found.sort();
+    found
 }
 
 /// The files in an archive, each as an input; whatever else it is, the input itself.
@@ -283,6 +305,22 @@ impl Globs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_with_wildcards_are_of_one_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::create_dir(path("c.bin")).unwrap();
+        for name in ["b.bin", "A.BIN", "a[1].bin", "c.bin/d.bin", "e.hex"] {
+            fs::write(path(name), name).unwrap();
+        }
+        assert_eq!(matching(&path("*.bin")), ["A.BIN", "a[1].bin", "b.bin", "c.bin"].map(path));
+        assert_eq!(matching(&path("a[1]?*")), [path("a[1].bin")]);
+        assert_eq!(matching(&path("?.hex")), [path("e.hex")]);
+        for none in ["b.bin", "a[1].bin", "*.txt", "{a,b}.b*", "gone/*"] {
+            assert_eq!(matching(&path(none)), [] as [PathBuf; 0], "{none}");
+        }
+    }
 
     #[test]
     fn globs_are_of_names_or_of_paths() {

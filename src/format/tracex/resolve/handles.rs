@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn addresses_are_written_as_usual() {
         for expected in ["0.0.0.0", "192.168.1.10", "255.100.99.9", "1.200.101.110"] {
-            let bytes: Vec<u8> = expected.split('.').map(|number| number.parse().unwrap()).collect();
+            let bytes: Vec<u8> = expected.split('.').map(|number| number.parse::<u8>().unwrap()).collect();
             let mut text = String::new();
             push_ip(u32::from_be_bytes(bytes.try_into().unwrap()), &mut text);
             assert_eq!(text, expected);
