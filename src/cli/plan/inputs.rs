@@ -105,7 +105,7 @@ pub(super) fn find(
 }
 
 /// What a word of the command line names: the shells of Windows leave patterns to programs.
-fn expanded(arg: &Path) -> Vec<PathBuf> {
+pub(super) fn expanded(arg: &Path) -> Vec<PathBuf> {
     let found = if cfg!(windows) { matching(arg) } else { Vec::new() };
     if found.is_empty() { vec![arg.to_path_buf()] } else { found }
 }

@@ -347,7 +347,8 @@ pub(super) fn plan_recordings<'a>(
     read: &ReadArgs,
 ) -> Result<Vec<Vec<SourceName>>, PlanError> {
     let options = first_read_options(read);
-    let sources = inputs.iter().map(|arg| SourceName::parse(arg, &options)).collect::<Result<Vec<_>, _>>()?;
+    let named = inputs.iter().flat_map(|arg| inputs::expanded(arg));
+    let sources = named.map(|arg| SourceName::parse(&arg, &options)).collect::<Result<Vec<_>, _>>()?;
     check_core_count(sources.iter(), read.cores)?;
     check_recordings(&sources, outputs, &named_files(read))?;
     Ok(recordings(sources))

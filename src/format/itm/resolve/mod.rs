@@ -212,7 +212,8 @@ fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: T
     facts.clock = Some((rate, if options.clock.is_some() { "given by an option" } else { "assumed" }));
     facts.findings.push(finding);
     let mut detail = |name, value: String, source: &str| facts.details.push(Detail { name, value, source: source.to_owned() });
-    detail("time base", value, "inferred from the packets");
+    let is_given = matches!(base, TimeBase::Samples(_));
+    detail("time base", value, if is_given { "given by an option" } else { "inferred from the packets" });
     let source = if options.source.is_some() { "given by an option" } else { "inferred from the packets" };
     match scan.wrapping {
         Wrapping::Bare(_) => detail("stream", "without frames".to_owned(), source),
