@@ -315,19 +315,19 @@ mod tests {
 
     #[test]
     fn parts_are_numbered_before_the_extension() {
-        let part = |path: &str, number| part_path(Path::new(path), number).display().to_string();
-        assert_eq!(part("dir/a.perfetto-trace", 0), "dir/a.000.perfetto-trace");
-        assert_eq!(part("a.b.perfetto-trace.gz", 12), "a.b.012.perfetto-trace.gz");
-        assert_eq!(part("dir.perfetto-trace/a", 3), "dir.perfetto-trace/a.003");
-        assert_eq!(part("a.perfetto-trace.perfetto-trace", 1), "a.perfetto-trace.001.perfetto-trace");
+        let part = |path: &str, number| part_path(Path::new(path), number);
+        assert_eq!(part("dir/a.perfetto-trace", 0), Path::new("dir/a.000.perfetto-trace"));
+        assert_eq!(part("a.b.perfetto-trace.gz", 12), Path::new("a.b.012.perfetto-trace.gz"));
+        assert_eq!(part("dir.perfetto-trace/a", 3), Path::new("dir.perfetto-trace/a.003"));
+        assert_eq!(part("a.perfetto-trace.perfetto-trace", 1), Path::new("a.perfetto-trace.001.perfetto-trace"));
     }
 
     #[test]
     fn a_part_may_be_of_a_trace() {
-        let wholes = |path: &str| wholes(Path::new(path)).map(|path| path.display().to_string()).collect::<Vec<_>>();
-        assert_eq!(wholes("dir/a.000.perfetto-trace.gz"), ["dir/a.perfetto-trace.gz"]);
-        assert_eq!(wholes("a.001"), ["a"]);
-        assert_eq!(wholes("a.001.002"), ["a.001"]);
+        let wholes = |path: &str| wholes(Path::new(path)).collect::<Vec<_>>();
+        assert_eq!(wholes("dir/a.000.perfetto-trace.gz"), [Path::new("dir/a.perfetto-trace.gz")]);
+        assert_eq!(wholes("a.001"), [Path::new("a")]);
+        assert_eq!(wholes("a.001.002"), [Path::new("a.001")]);
         assert!(wholes("a.perfetto-trace").is_empty() && wholes("a.12").is_empty() && wholes("a.0x1").is_empty());
     }
 

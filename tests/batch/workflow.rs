@@ -207,7 +207,7 @@ esac"#;
     let mut steps_left: Vec<String> = steps(FILE).into_iter().map(|step| step.script).collect();
     for step in steps(FILE) {
         let targets: Vec<&str> = match (step.name.as_str(), step.condition.as_str()) {
-            ("Tools" | "Build" | "Pack", "") => matrix.clone(),
+            ("Tools" | "Tests" | "Build" | "Pack", "") => matrix.clone(),
             ("Wheel", "!endsWith(matrix.target, '-musl')") => {
                 matrix.iter().copied().filter(|target| !target.ends_with("-musl")).collect()
             }

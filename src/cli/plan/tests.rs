@@ -29,7 +29,8 @@ fn jobs(dir: &Path, line: &str) -> Result<Vec<String>, String> {
             .iter()
             .map(|source| short(&source.place) + &source.core.map_or_else(String::new, |core| format!(" core {core}")))
             .collect();
-        format!("{} -> {} ({})", sources.join(" + "), short(&job.output), job.firmware_name)
+        let text = format!("{} -> {} ({})", sources.join(" + "), short(&job.output), job.firmware_name);
+        text.replace(std::path::MAIN_SEPARATOR, "/")
     };
     plan_on(false, dir, line).map(|plan| plan.jobs.iter().map(describe).collect())
 }

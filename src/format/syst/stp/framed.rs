@@ -134,7 +134,7 @@ impl FramedReader {
             self.wait.0 -= 1;
             return near.map(|_| now.place());
         }
-        // Some ASYNC can be read at several places, but not what follows.
+        // Some ASYNC can be read at several places, but not the messages after it.
         let legal = |deframer| read(deframer, AHEAD_BYTES).map(|reading| reading.legal);
         let all = (0..FRAME_BYTES).map(|place| (legal(Deframer::within_source(source, place)), place));
         let (most, place) = all.max()?;
@@ -147,7 +147,7 @@ impl FramedReader {
     }
 }
 
-/// Passes what is read up to the first thing that an undamaged stream does not have, except a message just before it without a checksum:
+/// Passes everything up to the first thing that an undamaged stream does not have, except a message just before it without a checksum:
 /// bytes may be missing there.
 struct Strict<'a, S> {
     sink: &'a mut S,
