@@ -106,14 +106,15 @@ impl Sequence {
 
     /// Writes metadata.
     pub fn metadata(&mut self, core: u32, record: &Record<&[u8]>, frames: &mut Vec<u8>) {
-        self.sync_if_due(core, frames);
+        self.sync_if_due(core, None, frames);
         encode(record, frames);
         self.count();
     }
 
-    /// Writes the sync that is due, if one is.
-    pub fn sync_if_due(&mut self, core: u32, frames: &mut Vec<u8>) {
+    /// Writes the sync that is due, if one is; before an event it has the event's time.
+    pub fn sync_if_due(&mut self, core: u32, ticks: Option<u64>, frames: &mut Vec<u8>) {
         if self.sync_in == 0 {
+            self.sync.ts = ticks.unwrap_or(self.sync.ts);
             self.sync(core, 0, frames);
         }
     }

@@ -90,6 +90,9 @@ static void numbers(uint32_t event, uint32_t a, uint32_t b, uint32_t c) {
     case TBAND_EVT_TASK_SWITCHED_IN:
         /* The kernel is not here: who runs is what the script says. */
         TBAND_STORE(tband_freertos_current[tband_core()], a);
+#if TBAND_TRACES_TASKS
+        TBAND_STORE(tband.told_running[tband_core()], 1);
+#endif
         tband_emit(event, a, b, c);
         break;
 #endif

@@ -92,7 +92,9 @@ impl Run {
             now = now.wrapping_add(step.elapsed);
             script.extend([format!("clock {now}"), format!("core {}", step.core)]);
             script.extend([format!("refuse {}", u8::from(step.is_refused)), step.call.command(), "refuse 0".to_owned()]);
-            if model.call(step.core, now, &step.call, step.is_refused) && !step.call.is_metadata() {
+            let is_recorded = model.call(step.core, now, &step.call, step.is_refused);
+            lines.append(&mut model.told_running);
+            if is_recorded && !step.call.is_metadata() {
                 lines.push(format!("{now} core {} {}", step.core, step.call.line(firmware)));
             }
         }

@@ -20,7 +20,9 @@ pub struct Model<'a> {
     is_recording: bool,
     /// The task that runs on each core, 0 before the first.
     running: Vec<u64>,
-    /// The part of it that recordings repeated when they started, as lines.
+    /// Whether the recording has said so since the last loss.
+    has_told_running: Vec<bool>,
+    /// What recordings said of it when they started and after losses, as lines.
     pub told_running: Vec<String>,
     /// Events for which there was no room, on all channels since boot.
     lost: u64,
@@ -65,6 +67,7 @@ impl<'a> Model<'a> {
             has_told_clock: false,
             is_recording: firmware.backend == Backend::External,
             running: vec![0; firmware.cores as usize],
+            has_told_running: vec![false; firmware.cores as usize],
             told_running: Vec::new(),
             lost: 0,
             lost_after_begin: 0,
@@ -146,17 +149,30 @@ impl<'a> Model<'a> {
     fn sync_at_start(&mut self, starter: u32) {
         let channel = &mut self.channels[0];
         if let Writer::Superset(sequence) = &mut channel.writer {
-            sequence.sync_if_due(starter, &mut channel.frames);
+            sequence.sync_if_due(starter, None, &mut channel.frames);
         }
     }
 
-    /// Which task runs on each core, where a recording starts.
+    /// A sync that is due after a loss, and who runs: a switch may have been lost.
+    fn tell_running_after_loss(&mut self, core: u32, ticks: u64, call: &Call) {
+        let mut cores = self.running.iter().zip(&self.has_told_running);
+        if self.firmware.backend == Backend::Streaming && cores.any(|(task, is_told)| *task != 0 && !is_told) {
+            let channel = &mut self.channels[0];
+            if let Writer::Superset(sequence) = &mut channel.writer {
+                sequence.sync_if_due(core, (!call.is_metadata()).then_some(ticks), &mut channel.frames);
+                self.tell_running(ticks);
+            }
+        }
+    }
+
+    /// Which task runs on each core, where a recording starts or events were lost.
     fn tell_running(&mut self, ticks: u64) {
         let event = crate::call::event(if self.firmware.is_plain { "task_switched_in" } else { "task_running" });
         for (core, task) in (0..).zip(self.running.clone()).filter(|(_, task)| *task != 0) {
             let call = Call::fitting(event, [task, 0, 0], 0, None);
             self.told_running.push(format!("{ticks} core {core} {}", call.line(self.firmware)));
             self.event(core, ticks, &call);
+            self.has_told_running[core as usize] = true;
         }
     }
 
@@ -164,6 +180,7 @@ impl<'a> Model<'a> {
     pub fn call(&mut self, core: u32, ticks: u64, call: &Call, is_refused: bool) -> bool {
         if let ("task_switched_in", [Value::Number(task)]) = (&*call.event.name, &*call.values) {
             self.running[core as usize] = *task;
+            self.has_told_running[core as usize] = true;
         }
         if call.is_metadata() {
             if self.firmware.keeps_names {
@@ -177,11 +194,13 @@ impl<'a> Model<'a> {
                 let ticks = self.channel(core).ticks;
                 self.lose(core, ticks);
             } else {
+                self.tell_running_after_loss(core, ticks, call);
                 self.metadata(core, call);
             }
         } else if is_refused {
             self.lose(core, ticks);
         } else {
+            self.tell_running_after_loss(core, ticks, call);
             self.event(core, ticks, call);
         }
         !is_refused
@@ -259,6 +278,7 @@ impl<'a> Model<'a> {
 
     fn lose(&mut self, core: u32, ticks: u64) {
         self.lost += 1;
+        self.has_told_running.fill(false);
         let channel = self.channel(core);
         channel.ticks = ticks;
         let has_begun = channel.has_begun;
