@@ -23,6 +23,7 @@ const NEAR_BYTES: usize = BEFORE_BYTES + 8 * FRAME_BYTES;
 /// How many bytes are read to choose between several places.
 const AHEAD_BYTES: usize = 4096;
 
+/// After searches in vain, at most this number of ASYNC are passed before the next one: damage of other kinds costs no search each time.
 const WAIT_MOST: u32 = 64;
 
 /// The longest segment. In a longer one without an ASYNC, frames begin as before.
