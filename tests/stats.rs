@@ -392,7 +392,11 @@ fn statistics_are_told_to_people_to_scripts_and_to_flame_graph_tools() {
     assert!(folded.lines().any(|line| line.starts_with("CPU 1;IDLE;SysTick ")), "{folded}");
     let (_, several, _) = run("stats -q --folded demo.bin damaged.bin");
     assert!(several.lines().all(|line| line.starts_with("demo.bin;") || line.starts_with("damaged.bin;")), "{several}");
-    let (_, several, _) = run("stats -q demo.bin damaged.bin");
+    let (_, several, table) = run("stats demo.bin damaged.bin");
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    let [title, demo, damaged] = &rows[..] else { panic!("{table}") };
+    assert_eq!((title[0], demo[0], demo.last(), damaged[0]), ("FILE", "demo.bin", Some(&"read"), "damaged.bin"));
+    assert!(run("stats -v demo.bin damaged.bin").2.starts_with("demo.bin: Tonbandgerät, because "));
     assert!(several.starts_with("demo.bin\n\nCORE") && several.contains("\n\ndamaged.bin\n\nCORE"), "{several}");
 }
 

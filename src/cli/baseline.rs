@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 use super::Status;
 use super::args::{MoreInputs, ReadArgs};
 use super::plan::{Place, PlanError, Recordings, SourceName, plan_many, reading};
-use super::recording_figures::{PartArgs, json, measure, report_problems, write_result};
+use super::recording_figures::{PartArgs, Summaries, json, measure, report_problems, write_result};
 use crate::metrics::Figure;
 use crate::metrics::baseline::BaselineFile;
 use crate::report::TOOL_VERSION;
@@ -40,14 +40,16 @@ pub(super) fn main(args: &BaselineArgs) -> Result<Status, PlanError> {
     let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], &args.read, Vec::new())?;
     let mut status = report_problems(&problems);
     let mut runs: Vec<(String, Vec<Figure>)> = Vec::new();
+    let mut summaries = Summaries::new(recordings.len(), args.more.skip_unrecognised, reading.verbosity);
     for sources in &recordings {
-        let (inputs, figures) = measure(sources, &reading, &options, &output, args.more.skip_unrecognised);
+        let (inputs, figures) = measure(sources, &reading, &options, &output, &mut summaries);
         match figures {
             Some(figures) => runs.push((sources.first().map_or_else(String::new, SourceName::as_typed), figures)),
-            None if args.more.skip_unrecognised && inputs.iter().all(|input| input.unrecognised) => {}
+            None if summaries.skips(&inputs) => {}
             None => status = Status::Failed,
         }
     }
+    summaries.say_table();
     if status != Status::Done || runs.is_empty() {
         return Ok(status.max(Status::Failed));
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::args::{MoreInputs, ReadArgs};
 use super::output::create_parent;
 use super::plan::{Place, PlanError, Recordings, SourceName, Verbosity, path_text, plan_many, reading, shown};
-use super::recording_figures::{PartArgs, json, measure, report_problems, write_contents, write_result};
+use super::recording_figures::{PartArgs, Summaries, json, measure, report_problems, write_contents, write_result};
 use super::{Status, say};
 use crate::metrics::budget::Budget;
 use crate::metrics::check::{Outcome, Verdict, check};
@@ -126,10 +126,11 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
 
     let mut status = report_problems(&problems);
     let mut checked = Vec::new();
+    let mut summaries = Summaries::new(recordings.len(), args.more.skip_unrecognised, reading.verbosity);
     for sources in &recordings {
         let started = Instant::now();
-        let (inputs, figures) = measure(sources, &reading, &options, &output, args.more.skip_unrecognised);
-        if args.more.skip_unrecognised && figures.is_none() && inputs.iter().all(|input| input.unrecognised) {
+        let (inputs, figures) = measure(sources, &reading, &options, &output, &mut summaries);
+        if figures.is_none() && summaries.skips(&inputs) {
             continue;
         }
         let name = sources.first().map_or_else(String::new, SourceName::for_people);
@@ -147,6 +148,7 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
         }
         checked.push(Checked { name, seconds: started.elapsed().as_secs_f64(), inputs, verdicts });
     }
+    summaries.say_table();
     let text_out = if args.json {
         let (schema_version, tool_version) = (SCHEMA_VERSION, TOOL_VERSION);
         let broken = checked.iter().flat_map(|one| one.verdicts.iter().flatten()).filter(|verdict| verdict.is_broken()).count();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::args::ReadArgs;
 use super::plan::{Place, PlanError, Verbosity, path_text, plan_recordings, reading, shown};
-use super::recording_figures::{PartArgs, json, measure, write_result};
+use super::recording_figures::{PartArgs, Summaries, json, measure, write_result};
 use super::source::name_in_sentence;
 use super::values::parse_time;
 use super::{Status, say};
@@ -116,8 +116,10 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
     if plans.iter().flatten().filter(|source| source.place == Place::Standard).count() > 1 {
         return Err(PlanError::usage("standard input (-) can be read only once"));
     }
+    // Two are not many.
+    let mut summaries = Summaries::new(1, false, reading.verbosity);
     let (inputs, measured): (Vec<Vec<InputReport>>, Vec<Option<Vec<Figure>>>) =
-        plans.iter().map(|sources| measure(sources, &reading, &part, &output, false)).unzip();
+        plans.iter().map(|sources| measure(sources, &reading, &part, &output, &mut summaries)).unzip();
     let [Some(base), Some(new)] = &measured[..] else { return Ok(Status::Failed) };
     let options = DiffOptions {
         min_change_percent: args.min_change,

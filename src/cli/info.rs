@@ -7,13 +7,13 @@ use clap::Args as ClapArgs;
 use super::args::{MoreInputs, ReadArgs};
 use super::plan::{Place, PlanError, Reading, Recordings, SourceName, Verbosity, plan_many, reading};
 use super::progress::ProgressMeter;
-use super::recording_figures::{report_problems, report_skipped, write_contents};
+use super::recording_figures::{Summaries, report_problems, write_contents};
 use super::source::{Opened, OpenedTogether, blame};
-use super::{Status, say};
+use super::Status;
 use crate::input::InputError;
 use crate::pipeline::{self, Options, Source, Surveyed};
 use crate::report::info::{InfoFile, RecordingInfo};
-use crate::report::{InputReport, summary};
+use crate::report::summary;
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct InfoArgs {
@@ -70,11 +70,12 @@ pub(super) fn plan(args: &InfoArgs) -> Result<InfoPlan, PlanError> {
 /// Surveys all recordings. One that fails does not stop the others.
 pub(super) fn run(plan: &InfoPlan) -> Status {
     let infos: Vec<RecordingInfo> = plan.recordings.iter().map(|sources| survey(plan, sources)).collect();
-    let is_skipped = |info: &RecordingInfo| plan.skip_unrecognised && report_skipped(&info.inputs, plan.reading.verbosity);
-    let read: Vec<&RecordingInfo> = infos.iter().filter(|info| !is_skipped(info)).collect();
-    let failed: Vec<&InputReport> = read.iter().flat_map(|info| &info.inputs).filter(|input| input.error.is_some()).collect();
-    failed.iter().for_each(|input| say(&summary(input, false)));
-    let status = if failed.is_empty() { Status::Done } else { Status::Failed }.max(report_problems(&plan.problems));
+    let mut summaries = Summaries::new(1, plan.skip_unrecognised, plan.reading.verbosity);
+    let mut status = report_problems(&plan.problems);
+    for info in infos.iter().filter(|info| info.contents.is_none()) {
+        summaries.say(&info.inputs, summary);
+        status = if summaries.skips(&info.inputs) { status } else { Status::Failed };
+    }
     let is_any_read = infos.iter().any(|info| info.contents.is_some());
     write_contents(&plan.output, "the contents", rendered(plan, infos), status, is_any_read)
 }

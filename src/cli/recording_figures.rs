@@ -12,13 +12,13 @@ use super::plan::{Place, PlanError, Reading, SourceName, Verbosity, check_times}
 use super::progress::ProgressMeter;
 use super::source::{Opened, OpenedTogether, blame, name_in_sentence};
 use super::values::parse_time;
-use super::{Status, say};
+use super::{Status, color, say, say_as_is};
 use crate::input::{Input, InputError, ReadOptions, beginning};
 use crate::metrics::saved::{self, Saved};
 use crate::metrics::{Figure, Losses, figures};
 use crate::pipeline::{self, ConvertError, Gathered, Options, Source, TimeBound};
 use crate::report::stats::Recording;
-use crate::report::{InputReport, summary};
+use crate::report::{InputReport, InputStatus, summary, table};
 
 /// A part of each recording.
 #[derive(Clone, Copy, Debug, Args)]
@@ -46,7 +46,7 @@ pub(super) fn measure(
     reading: &Reading,
     options: &Options,
     output: &Place,
-    skips: bool,
+    summaries: &mut Summaries,
 ) -> (Vec<InputReport>, Option<Vec<Figure>>) {
     if let [source @ SourceName { place, core: None, member: None }] = sources
         && reading.format().is_none()
@@ -62,26 +62,23 @@ pub(super) fn measure(
         return match result {
             Ok(Saved { figures, events, runs }) => {
                 report.events = events;
-                if reading.verbosity > Verbosity::Quiet {
-                    say(&match runs {
-                        Some(1) => format!("{name}: a baseline of 1 run\n"),
-                        Some(runs) => format!("{name}: a baseline of {runs} runs\n"),
-                        None => format!("{name}: statistics that were saved, of {events} events\n"),
-                    });
-                }
+                let line = match runs {
+                    Some(1) => format!("{name}: a baseline of 1 run\n"),
+                    Some(runs) => format!("{name}: a baseline of {runs} runs\n"),
+                    None => format!("{name}: statistics that were saved, of {events} events\n"),
+                };
+                summaries.say(std::slice::from_ref(&report), |_, _| line.clone());
                 (vec![report], Some(figures))
             }
             Err(reason) => {
                 report.error = Some(format!("{name} {reason}"));
-                print_inputs(std::slice::from_ref(&report), false, reading.verbosity);
+                summaries.say(std::slice::from_ref(&report), summary);
                 (vec![report], None)
             }
         };
     }
     let (inputs, gathered) = gather(sources, reading, options, output, false);
-    if gathered.is_some() || !(skips && report_skipped(&inputs, reading.verbosity)) {
-        print_inputs(&inputs, gathered.is_some(), reading.verbosity);
-    }
+    summaries.say(&inputs, summary);
     let Some(gathered) = gathered else { return (inputs, None) };
     let recording = Recording::new(inputs, None);
     let figures = figures(&gathered.statistics, losses_of(&recording));
@@ -114,21 +111,49 @@ pub(super) fn report_problems(problems: &[String]) -> Status {
     if problems.is_empty() { Status::Done } else { Status::Failed }
 }
 
-/// Whether a recording is in no known format; then its inputs are listed as skipped.
-pub(super) fn report_skipped(inputs: &[InputReport], verbosity: Verbosity) -> bool {
-    let is_skipped = !inputs.is_empty() && inputs.iter().all(|input| input.unrecognised);
-    if is_skipped && verbosity > Verbosity::Quiet {
-        inputs.iter().for_each(|input| say(&format!("skipped: {} is in no known format\n", name_in_sentence(input))));
-    }
-    is_skipped
+/// What people read about the inputs, as recordings are read: a summary of each, or one table of many.
+pub(super) struct Summaries {
+    verbosity: Verbosity,
+    skips_unrecognised: bool,
+    /// The lines of the table, if there will be one.
+    rows: Option<Vec<InputReport>>,
 }
 
-/// Prints summaries of the inputs; those that failed are always printed.
-pub(super) fn print_inputs(inputs: &[InputReport], is_good: bool, verbosity: Verbosity) {
-    if !is_good {
-        inputs.iter().for_each(|input| say(&summary(input, false)));
-    } else if verbosity > Verbosity::Quiet {
-        inputs.iter().for_each(|input| say(&summary(input, verbosity == Verbosity::Verbose)));
+impl Summaries {
+    /// Of so many recordings. A table is for many, unless all details are wanted.
+    pub(super) fn new(recordings: usize, skips_unrecognised: bool, verbosity: Verbosity) -> Self {
+        let has_table = recordings > 1 && verbosity == Verbosity::Normal;
+        Summaries { verbosity, skips_unrecognised, rows: has_table.then(Vec::new) }
+    }
+
+    /// Whether a recording is to be skipped, because it is in no known format.
+    pub(super) fn skips(&self, inputs: &[InputReport]) -> bool {
+        self.skips_unrecognised && !inputs.is_empty() && inputs.iter().all(|input| input.unrecognised)
+    }
+
+    /// Takes the inputs of the next recording. Why one of them failed is said in any case.
+    pub(super) fn say(&mut self, inputs: &[InputReport], summary: impl Fn(&InputReport, bool) -> String) {
+        let is_skipped = self.skips(inputs);
+        for input in inputs {
+            if input.error.is_some() && !is_skipped {
+                say(&summary(input, false));
+            } else if self.rows.is_none() && self.verbosity > Verbosity::Quiet {
+                say(&match is_skipped {
+                    true => format!("skipped: {} is in no known format\n", name_in_sentence(input)),
+                    false => summary(input, self.verbosity == Verbosity::Verbose),
+                });
+            }
+        }
+        let status = if is_skipped { Some(InputStatus::Skipped) } else { None };
+        self.rows.iter_mut().for_each(|rows| {
+            rows.extend(inputs.iter().cloned().map(|input| InputReport { status, ..input }));
+        });
+    }
+
+    /// Prints the table, if there is one.
+    pub(super) fn say_table(&self) {
+        let word = |status: InputStatus, text: &str| color::status(status, if status == InputStatus::Converted { "read" } else { text });
+        self.rows.iter().for_each(|rows| say_as_is(&table(rows, word)));
     }
 }
 

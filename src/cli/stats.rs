@@ -2,11 +2,11 @@
 
 use super::Status;
 use super::plan::{SourceName, StatsForm, StatsPlan};
-use super::recording_figures::{gather, losses_of, print_inputs, report_problems, report_skipped, write_contents};
+use super::recording_figures::{Summaries, gather, losses_of, report_problems, write_contents};
 use crate::metrics::{csv, figures};
 use crate::pipeline::Options;
 use crate::report::stats::{Recording, StatsFile};
-use crate::report::visible;
+use crate::report::{summary, visible};
 use crate::stats::text;
 
 /// Gathers and prints the statistics. A recording that fails does not stop the others.
@@ -15,15 +15,12 @@ pub(super) fn run(plan: &StatsPlan) -> Status {
     let mut recordings = Vec::new();
     let options = Options { from: plan.from, to: plan.to, threads: plan.reading.threads, ..Options::default() };
     let mut out = if plan.form == StatsForm::Csv { csv::HEADING.to_owned() } else { String::new() };
+    let mut summaries = Summaries::new(plan.recordings.len(), plan.skip_unrecognised, plan.reading.verbosity);
     for sources in &plan.recordings {
         let (inputs, gathered) = gather(sources, &plan.reading, &options, &plan.output, plan.form == StatsForm::Folded);
-        if plan.skip_unrecognised && report_skipped(&inputs, plan.reading.verbosity) {
-            recordings.push(Recording::new(inputs, None));
-            continue;
-        }
-        print_inputs(&inputs, gathered.is_some(), plan.reading.verbosity);
+        summaries.say(&inputs, summary);
         let Some(gathered) = gathered else {
-            status = Status::Failed;
+            status = if summaries.skips(&inputs) { status } else { Status::Failed };
             recordings.push(Recording::new(inputs, None));
             continue;
         };
@@ -55,6 +52,7 @@ pub(super) fn run(plan: &StatsPlan) -> Status {
         }
         recordings.push(recording);
     }
+    summaries.say_table();
     let is_any_read = recordings.iter().any(|recording| recording.statistics.is_some());
     let out = if plan.form == StatsForm::Json { StatsFile::new(recordings).to_json().map_err(Into::into) } else { Ok(out) };
     write_contents(&plan.output, "the statistics", out, status, is_any_read)

@@ -349,10 +349,12 @@ fn what_is_in_no_known_format_can_be_skipped() {
     assert_eq!(lines.len(), 3);
     assert_eq!((&lines[1]["inputs"][0]["status"], &lines[1]["statistics"]), (&"converted".into(), &Value::Null));
     assert_eq!((&lines[2]["schema_version"], &lines[2]["inputs"]), (&1.into(), &2.into()));
-    for command in ["stats", "info", "check -b b.toml"] {
-        desk.put("b.toml", b"rules = ['losses >= 0']");
+    desk.put("b.toml", b"rules = ['losses >= 0']");
+    let row = ["in/README.md  -", "  skipped\n"];
+    for (command, said) in [("stats", &row[..]), ("check -b b.toml", &row[..]), ("info", &["skipped: in/README.md"])] {
         desk.run(&format!("{command} -r in")).ends(1);
-        desk.run(&format!("{command} -r in --skip-unrecognised")).ends(0).says(&["skipped: in/README.md"]);
+        desk.run(&format!("{command} -r in --skip-unrecognised")).ends(0).says(said);
+        desk.run(&format!("{command} -v -r in --skip-unrecognised")).ends(0).says(&["skipped: in/README.md"]);
     }
     // A damaged input is not unrecognised.
     desk.put("in/empty.bin", b"");
