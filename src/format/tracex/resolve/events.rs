@@ -54,8 +54,7 @@ struct Call {
 }
 
 impl Call {
-    /// Whether this call, or the service that it is, resumes a thread that waits in `wait` with what it waits for. The same caller may also resume
-    /// threads whose time is over, as the timer thread does.
+    /// Whether this call ends a wait with success. Its caller may also resume threads whose time is over, as the timer thread does.
     fn gives(self, wait: Call) -> bool {
         let [object, _, option, _] = self.info;
         object == wait.info[0]
@@ -526,7 +525,7 @@ impl Scene<'_, '_> {
         let Some(thread) = self.thread(pointer) else { return };
         let is_suspended = std::mem::take(&mut thread.is_delayed);
         thread.is_waiting = is_suspended;
-        // If the caller's last call gives what the thread waits for, that is why it is resumed; otherwise its time is over. A thread that was
+        // If the caller's last call ends the wait with success, that is why it is resumed; otherwise its time is over. A thread that was
         // suspended after that has its result already, and the state of one whose wait is aborted is that of suspended threads.
         let wait = thread.pending.as_mut().filter(|_| state != state::SUSPENDED).map(|(call, is_given)| {
             *is_given = by.gives(*call);
@@ -535,7 +534,7 @@ impl Scene<'_, '_> {
         let task = thread.task;
         match wait {
             Some((wait, true)) => self.given(by, wait),
-            // What it waits for is unknown, so it may have cleared flags.
+            // Its call is unknown, so it may have cleared flags.
             None if state == state::EVENT_FLAG && by.id == id::EVENT_FLAGS_SET => {
                 self.kernel.flags.remove(&by.info[0]);
             }
@@ -548,7 +547,7 @@ impl Scene<'_, '_> {
         });
     }
 
-    /// The last call of the entry's caller has given a thread what it waits for.
+    /// The last call of the entry's caller has ended a wait with success.
     fn given(&mut self, by: Call, wait: Call) {
         let object = by.info[0];
         if by.gives_once() {
