@@ -108,6 +108,8 @@ pub struct Task {
     /// Whether the recording never reports that a task becomes ready: then a task that leaves its core without a reason may be ready or
     /// may wait.
     pub readiness_is_unrecorded: bool,
+    /// Whether the recording states each wait: then a task that leaves its core without a reason is ready.
+    pub waits_are_recorded: bool,
 }
 
 /// An interrupt on one core.

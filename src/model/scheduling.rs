@@ -3,7 +3,7 @@
 //!
 //! A task that leaves its core without a stated reason is *undecided*: if it is made ready before it runs again, it waited (reason
 //! unknown); if it runs again without that, it was pre-empted. If the recording never reports that tasks become ready, its state is
-//! unknown until it runs again. If the continuation of an undecided task was not seen, the tasks that ran instead of it are the evidence
+//! unknown until it runs again; if it states each wait, the task is ready. If the continuation of an undecided task was not seen, the tasks that ran instead of it are the evidence
 //! ([`Scheduling::presumed`]).
 
 use super::{CoreId, PriorityOrder, ReportedState, Task, TaskKind, Wait, WaitReason};
@@ -78,7 +78,7 @@ impl Scheduling {
             Some(Leaving::Wait(wait)) => (TaskStatus::Waiting, Some(wait)),
             Some(Leaving::Suspended) => (TaskStatus::Suspended, None),
             Some(Leaving::Deleted) => (TaskStatus::Deleted, None),
-            None if task.kind == TaskKind::Idle => (TaskStatus::Ready, None),
+            None if task.kind == TaskKind::Idle || task.waits_are_recorded => (TaskStatus::Ready, None),
             None if task.readiness_is_unrecorded => (TaskStatus::Unknown, None),
             None => {
                 self.is_outrun = false;

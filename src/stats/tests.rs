@@ -15,7 +15,14 @@ const LOCK: ObjectId = ObjectId(1);
 fn entities() -> Entities {
     let mut entities = Entities::default();
     for (number, name, kind) in [(1, "IDLE", TaskKind::Idle), (2, "high", TaskKind::Normal), (3, "low", TaskKind::Normal)] {
-        entities.add_task(Task { number, name: Some(name.into()), kind, session: 0, readiness_is_unrecorded: false });
+        entities.add_task(Task {
+            number,
+            name: Some(name.into()),
+            kind,
+            session: 0,
+            readiness_is_unrecorded: false,
+            waits_are_recorded: false,
+        });
     }
     for (number, name) in [(15, Some("SysTick".into())), (37, None)] {
         entities.add_isr(Isr { number, name, core: CoreId(0), session: 0 });
@@ -257,7 +264,14 @@ fn a_pre_emption_counts_if_its_end_is_not_seen() {
 #[test]
 fn readiness_that_is_not_recorded_is_not_zero() {
     let mut entities = entities();
-    let unrecorded = Task { number: 4, name: None, kind: TaskKind::Normal, session: 0, readiness_is_unrecorded: true };
+    let unrecorded = Task {
+        number: 4,
+        name: None,
+        kind: TaskKind::Normal,
+        session: 0,
+        readiness_is_unrecorded: true,
+        waits_are_recorded: false,
+    };
     let task = entities.add_task(unrecorded).unwrap();
     let events = [(0, task), (10, LOW), (20, task)];
     let event = |(time, task)| Event { time: Nanos(time), core: CoreId(0), kind: EventKind::SwitchedIn(task) };

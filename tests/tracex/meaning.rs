@@ -142,6 +142,7 @@ fn a_queue_has_its_level_after_each_message() {
     use captures::{MAIN, QUEUE};
     let mut events = Events::default();
     events.by(MAIN, 69, [QUEUE, 0, 0, 0]).by(MAIN, 69, [QUEUE, 0, 0, 1]).by(MAIN, 68, [QUEUE, 0, 0, 2]);
+    events.suspend(MAIN, captures::SLEEP, 0);
     let levels: Vec<_> = kinds(&events)
         .into_iter()
         .filter_map(|kind| match kind {
@@ -282,4 +283,135 @@ fn levels_are_known_after_blocks_and_places_were_given() {
     events.by(WORKER, id::QUEUE_SEND, [QUEUE, 0, captures::FOREVER, 3]).suspend(WORKER, IN_QUEUE, MAIN);
     events.by(MAIN, id::QUEUE_RECEIVE, [QUEUE, 0, 0, 3]).resume(MAIN, WORKER, IN_QUEUE, MAIN);
     assert_eq!(levels(&events), [2, 3]);
+}
+
+/// The timer thread resumes threads whose time is over after calls of timers about the same object.
+#[test]
+fn only_what_is_given_ends_a_wait_with_success() {
+    use captures::{FOREVER, IN_QUEUE, IN_SEMAPHORE, MAIN, QUEUE, SEMAPHORE, SUSPENDED, THIRD, WORKER};
+    let outcomes = |events: &Events| -> Vec<(ObjectOp, Option<u32>)> {
+        let outcome = |kind| match kind {
+            EventKind::Object { op, level, .. } => Some((op, level.get())),
+            _ => None,
+        };
+        kinds(events).into_iter().filter_map(outcome).collect()
+    };
+    // Two threads wait; one of them gets it, the time of the other one is over.
+    let mut events = Events::default();
+    events.by(MAIN, id::SEMAPHORE_GET, [SEMAPHORE, 9, 0, 0]).suspend(MAIN, IN_SEMAPHORE, WORKER);
+    events.by(WORKER, id::SEMAPHORE_GET, [SEMAPHORE, 9, 0, 0]).suspend(WORKER, IN_SEMAPHORE, THIRD);
+    events.by(THIRD, id::SEMAPHORE_PUT, [SEMAPHORE, 0, 2, 0]).resume(THIRD, MAIN, IN_SEMAPHORE, THIRD);
+    events.resume(THIRD, WORKER, IN_SEMAPHORE, THIRD).suspend(THIRD, SUSPENDED, MAIN);
+    events.by(MAIN, 120, [0; 4]).by(WORKER, 120, [0; 4]);
+    let (send, taken, failed) = ((ObjectOp::Send, Some(0)), (ObjectOp::Receive, None), (ObjectOp::ReceiveFailed, None));
+    assert_eq!(outcomes(&events), [send, taken, failed]);
+    // The call before the last wait of the caller gives nothing.
+    let mut events = Events::default();
+    events.by(MAIN, id::SEMAPHORE_PUT, [SEMAPHORE, 0, 0, 0]).suspend(MAIN, SUSPENDED, WORKER);
+    events.by(WORKER, id::SEMAPHORE_GET, [SEMAPHORE, 9, 0, 0]).suspend(WORKER, IN_SEMAPHORE, MAIN);
+    events.resume(MAIN, WORKER, IN_SEMAPHORE, MAIN).suspend(MAIN, SUSPENDED, WORKER).by(WORKER, 120, [0; 4]);
+    assert_eq!(outcomes(&events), [(ObjectOp::Send, Some(1)), failed]);
+    // The thread that is resumed after a message was sent waits for another queue.
+    let mut events = Events::default();
+    events.by(WORKER, id::QUEUE_RECEIVE, [QUEUE + 0x20, 0, FOREVER, 0]).suspend(WORKER, IN_QUEUE, MAIN);
+    events.by(MAIN, id::QUEUE_SEND, [QUEUE, 0, 0, 0]).resume(MAIN, WORKER, IN_QUEUE, WORKER).by(WORKER, 120, [0; 4]);
+    assert_eq!(outcomes(&events), [(ObjectOp::Send, Some(1)), failed]);
+}
+
+/// Threads that wait may clear flags when they get them; setting flags to those in common resumes no thread.
+#[test]
+fn flags_are_known_after_threads_got_them() {
+    use captures::{FLAGS, IN_FLAGS, MAIN, WORKER};
+    let mut events = Events::default();
+    events.by(MAIN, id::EVENT_FLAGS_CREATE, [FLAGS, 0, 0, 0]);
+    // Any of 3, and cleared.
+    events.by(WORKER, id::EVENT_FLAGS_GET, [FLAGS, 3, 0, 1]).suspend(WORKER, IN_FLAGS, MAIN);
+    events.by(MAIN, id::EVENT_FLAGS_SET, [FLAGS, 4, 0, 1]).by(MAIN, id::EVENT_FLAGS_SET, [FLAGS, !8, 2, 1]);
+    // Its time is over, which the same caller finds.
+    events.resume(MAIN, WORKER, IN_FLAGS, MAIN);
+    events.by(WORKER, id::EVENT_FLAGS_GET, [FLAGS, 3, 4, 1]).suspend(WORKER, IN_FLAGS, MAIN);
+    events.by(MAIN, id::EVENT_FLAGS_SET, [FLAGS, 2, 0, 1]).resume(MAIN, WORKER, IN_FLAGS, MAIN);
+    let after = |kind| match kind {
+        EventKind::Bits { after, .. } => Some(after),
+        _ => None,
+    };
+    let flags: Vec<u32> = kinds(&events).into_iter().filter_map(after).collect();
+    assert_eq!(flags, [0, 0, 4, 4, 4, 6, 4]);
+}
+
+/// A thread that waits is terminated, and suspended, without an entry of the scheduler.
+#[test]
+fn threads_that_wait_are_terminated_and_suspended() {
+    use captures::{IN_MUTEX, MAIN, MUTEX, SLEEP, SUSPENDED, THIRD, WORKER};
+    let mut events = Events::default();
+    // The worker sleeps with a mutex; the kernel gives it back. Others cannot.
+    events.by(WORKER, id::MUTEX_GET, [MUTEX, 0, 0, 0]).by(WORKER, id::THREAD_SLEEP, [9, 0, 0, 0]).suspend(WORKER, SLEEP, THIRD);
+    events.by(THIRD, id::MUTEX_GET, [MUTEX, 9, WORKER, 1]).suspend(THIRD, IN_MUTEX, MAIN);
+    events.by(MAIN, id::MUTEX_PUT, [MUTEX, WORKER, 1, 0]).by(MAIN, id::THREAD_TERMINATE, [WORKER, SLEEP, 0, 0]);
+    events.by(MAIN, id::MUTEX_PUT, [MUTEX, WORKER, 1, 0]).by(MAIN, 56, [MUTEX, 1, 0, 0]);
+    // The third one has been suspended while it waited.
+    let at = events.words.len() - 2;
+    events.words.insert(at, events.words[at]);
+    events.words[at][2] = id::THREAD_SUSPEND_API;
+    events.words[at][4..].copy_from_slice(&[THIRD, IN_MUTEX, 0, 0]);
+    events.resume(MAIN, THIRD, IN_MUTEX, MAIN).by(MAIN, id::THREAD_RESUME_API, [THIRD, SUSPENDED, 0, 0]);
+    events.resume(MAIN, THIRD, SUSPENDED, MAIN).suspend(MAIN, SUSPENDED, THIRD).by(THIRD, 120, [0; 4]);
+    let mut found = Vec::new();
+    subject().resolve(&events.buffer().bytes(), 1 << 20, |batch, entities| {
+        let name = |task: traceconv::model::TaskId| entities.tasks[task.index()].name.as_deref().unwrap_or("").to_owned();
+        found.extend(batch.events.iter().filter_map(|event| match event.kind {
+            EventKind::Object { op, .. } => Some(format!("{op:?}")),
+            EventKind::Suspended(task) => Some(format!("suspended {}", name(task))),
+            EventKind::Ready { task, .. } | EventKind::Resumed { task, .. } => Some(format!("ready {}", name(task))),
+            _ => None,
+        }));
+    });
+    let expected = ["Receive", "suspended worker", "Send", "suspended third", "ready third", "suspended main", "Receive"];
+    assert_eq!(found, expected);
+}
+
+/// Without a reason to wait a thread is ready, if the scheduler's events are recorded; a thread of lower priority may run by a threshold.
+#[test]
+fn a_thread_that_leaves_without_a_reason_is_ready() {
+    use captures::{MAIN, SLEEP, SUSPENDED, THIRD, WORKER};
+    let mut events = Events::default();
+    events.by(WORKER, 120, [0; 4]).by(THIRD, 120, [0; 4]).by(THIRD, id::THREAD_SUSPEND_API, [WORKER, 0, 0, 0]);
+    let is_recorded = |events: &Events| {
+        let mut recorded = Vec::new();
+        subject().resolve(&events.buffer().bytes(), 1 << 20, |_, entities| {
+            recorded = entities.tasks.iter().map(|task| (task.waits_are_recorded, task.readiness_is_unrecorded)).collect();
+        });
+        recorded
+    };
+    assert_eq!(is_recorded(&events)[0], (false, true));
+    events.by(THIRD, id::THREAD_SUSPEND, [WORKER, SUSPENDED, 0, THIRD]).suspend(THIRD, SLEEP, MAIN);
+    assert_eq!(is_recorded(&events)[0], (true, false));
+}
+
+/// The recorded free bytes of a byte pool are those before a block is given back.
+#[test]
+fn free_bytes_are_those_since_the_change_before() {
+    use captures::{MAIN, POOL};
+    let mut events = Events::default();
+    events.by(MAIN, id::BYTE_ALLOCATE, [POOL, 0x2004_0000, 100, 0]).by(MAIN, 120, [0; 4]);
+    events.by(MAIN, id::BYTE_RELEASE, [POOL, 0x2004_0000, 0, 900]);
+    let found = kinds(&events).into_iter().find_map(|kind| match kind {
+        EventKind::LateObjectLevel { level, since, .. } => Some((level, since.get())),
+        _ => None,
+    });
+    assert_eq!(found, Some((900, 100_000)));
+}
+
+/// The registry has one name for each address.
+#[test]
+fn names_of_earlier_objects_are_said_to_be_lost() {
+    use captures::{MAIN, QUEUE};
+    let mut events = Events::default();
+    let hints = |events: &Events| convert(&events.buffer().bytes(), Cut::WHOLE).summary.facts.hints;
+    events.by(MAIN, id::QUEUE_CREATE, [QUEUE, 4, 0, 64]).by(MAIN, id::QUEUE_DELETE, [QUEUE, 0, 0, 0]);
+    assert!(!hints(&events).iter().any(|hint| hint.contains("the name of the last one")));
+    events.by(MAIN, id::QUEUE_CREATE, [QUEUE, 4, 0, 64]);
+    assert!(
+        hints(&events).iter().any(|hint| hint.starts_with("1 threads and objects") && hint.contains("the name of the last one"))
+    );
 }

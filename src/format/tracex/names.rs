@@ -25,7 +25,9 @@ pub mod id {
     pub const BLOCK_POOL_CREATE: u32 = 11;
     pub const BLOCK_RELEASE: u32 = 17;
     pub const BYTE_ALLOCATE: u32 = 20;
+    pub const BYTE_POOL_CREATE: u32 = 21;
     pub const BYTE_RELEASE: u32 = 27;
+    pub const EVENT_FLAGS_CREATE: u32 = 30;
     pub const EVENT_FLAGS_GET: u32 = 32;
     pub const EVENT_FLAGS_SET: u32 = 36;
     pub const MUTEX_DELETE: u32 = 51;
@@ -47,14 +49,44 @@ pub mod id {
     pub const THREAD_PREEMPTION_CHANGE: u32 = 107;
     pub const THREAD_PRIORITY_CHANGE: u32 = 108;
     pub const THREAD_RELINQUISH: u32 = 109;
+    pub const THREAD_RESET: u32 = 110;
+    pub const THREAD_RESUME_API: u32 = 111;
     pub const THREAD_SLEEP: u32 = 112;
+    pub const THREAD_SUSPEND_API: u32 = 114;
+    pub const THREAD_TERMINATE: u32 = 115;
     pub const TIMER_ACTIVATE: u32 = 122;
     pub const TIMER_CHANGE: u32 = 123;
     pub const TIMER_CREATE: u32 = 124;
     pub const TIMER_DEACTIVATE: u32 = 125;
     pub const TIMER_DELETE: u32 = 126;
-    /// Deletions of objects that threads wait for.
-    pub const DELETIONS: [u32; 6] = [12, 22, 31, MUTEX_DELETE, QUEUE_DELETE, SEMAPHORE_DELETE];
+
+    /// Whether a thread or an object is created.
+    #[must_use]
+    pub const fn is_creation(id: u32) -> bool {
+        matches!(
+            id,
+            BLOCK_POOL_CREATE
+                | BYTE_POOL_CREATE
+                | EVENT_FLAGS_CREATE
+                | 50
+                | QUEUE_CREATE
+                | SEMAPHORE_CREATE
+                | THREAD_CREATE
+                | TIMER_CREATE
+        )
+    }
+
+    /// Whether a thread or an object is deleted.
+    #[must_use]
+    pub const fn is_deletion(id: u32) -> bool {
+        matches!(id, 12 | 22 | 31 | MUTEX_DELETE | QUEUE_DELETE | SEMAPHORE_DELETE | THREAD_DELETE | TIMER_DELETE)
+    }
+
+    /// Whether the threads that wait are put in another order, also within another call.
+    #[must_use]
+    pub const fn is_prioritize(id: u32) -> bool {
+        matches!(id, 16 | 26 | 56 | 67 | 87)
+    }
 }
 
 /// The names of an event.

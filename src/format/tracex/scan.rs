@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::decode::{Decoder, Entry, IN_INITIALIZATION, IN_INTERRUPT, Slot, places};
 use super::layout::{ENTRY_BYTES, Layout, kind};
-use super::names::Names;
+use super::names::{Names, id};
 use super::resolve::Resolver;
 use crate::format::{FormatOptions, Part, Recording, Stages};
 use crate::model::{CoreId, Ledger, Rate, losses};
@@ -53,6 +53,8 @@ pub struct ScanFacts {
     pub cores: u64,
     pub events: u64,
     pub unused: u64,
+    /// How many entries say that a thread waits or is resumed: those of the scheduler may be filtered.
+    pub scheduled: u64,
     /// How many time stamps are after, and before, the one before them.
     rises: u64,
     falls: u64,
@@ -153,6 +155,7 @@ impl Recording for Scanner {
             match Slot::read(&layout, part.input, at) {
                 Slot::Event(entry) => {
                     facts.events += 1;
+                    facts.scheduled += u64::from(matches!(entry.id, id::THREAD_RESUME | id::THREAD_SUSPEND));
                     facts.cores |= 1 << entry.core;
                     facts.count_step(entry.time);
                     facts.count_kernel(&entry);
@@ -171,6 +174,7 @@ impl Recording for Scanner {
         }
         facts.cores |= next.cores;
         facts.events += next.events;
+        facts.scheduled += next.scheduled;
         facts.unused += next.unused;
         next.first.into_iter().for_each(|first| facts.count_step(first));
         (facts.first, facts.last) = (facts.first.or(next.first), next.last.or(facts.last));

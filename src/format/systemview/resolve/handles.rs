@@ -327,6 +327,7 @@ impl Shared {
             kind,
             session,
             readiness_is_unrecorded: false,
+            waits_are_recorded: false,
         })?;
         self.ids(session)?.tasks.insert(key, task);
         Some(task)
@@ -337,7 +338,8 @@ impl Shared {
             return Some(task);
         }
         let (name, kind) = (Some("IDLE".into()), TaskKind::Idle);
-        let idle = Task { number: u32::from(core.0), name, kind, session, readiness_is_unrecorded: false };
+        let idle =
+            Task { number: u32::from(core.0), name, kind, session, readiness_is_unrecorded: false, waits_are_recorded: false };
         let task = entities.add_task(idle)?;
         self.ids(session)?.idle.insert(u64::from(core.0), task);
         Some(task)

@@ -125,6 +125,7 @@ impl Ids {
             kind: scope.names.task_kind(id, scope.input, scope.starts),
             session: scope.session,
             readiness_is_unrecorded: scope.names.unrecorded.readiness,
+            waits_are_recorded: false,
         };
         let handle = entities.add_task(task)?;
         self.tasks.set(id, handle.0);

@@ -3,7 +3,7 @@
 //! Switches are not recorded. Each entry says which thread runs; before a thread that records nothing they follow from the events of the
 //! scheduler, which state the thread that is to run next.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::decode::{Entry, IN_INITIALIZATION, IN_INTERRUPT};
 use super::super::layout::kind;
@@ -28,6 +28,7 @@ pub const PRIORITY_MASK: u32 = 0x3FF;
 /// The states of threads.
 #[allow(missing_docs)]
 mod state {
+    pub const READY: u32 = 0;
     pub const COMPLETED: u32 = 1;
     pub const TERMINATED: u32 = 2;
     pub const SUSPENDED: u32 = 3;
@@ -52,6 +53,35 @@ struct Call {
     info: [u32; 4],
 }
 
+impl Call {
+    /// Whether this call ends a wait with success. Its caller may also resume threads whose time is over, as the timer thread does.
+    fn gives(self, wait: Call) -> bool {
+        let [object, _, option, _] = self.info;
+        object == wait.info[0]
+            && match (self.id, wait.id) {
+                (id::QUEUE_SEND | id::QUEUE_FRONT_SEND, id::QUEUE_RECEIVE)
+                | (id::QUEUE_RECEIVE | id::QUEUE_FLUSH, id::QUEUE_SEND | id::QUEUE_FRONT_SEND)
+                | (id::SEMAPHORE_PUT | id::SEMAPHORE_CEILING_PUT, id::SEMAPHORE_GET)
+                | (id::MUTEX_PUT, id::MUTEX_GET)
+                | (id::BLOCK_RELEASE, id::BLOCK_ALLOCATE)
+                | (id::BYTE_RELEASE, id::BYTE_ALLOCATE) => true,
+                (id::EVENT_FLAGS_SET, id::EVENT_FLAGS_GET) => option & ALL == 0 && are_there(self.info[1], wait),
+                _ => false,
+            }
+    }
+
+    /// Whether it resumes at most one thread.
+    fn gives_once(self) -> bool {
+        !matches!(self.id, id::QUEUE_FLUSH | id::BYTE_RELEASE | id::EVENT_FLAGS_SET)
+    }
+}
+
+/// Whether flags fulfil a request.
+fn are_there(flags: u32, get: Call) -> bool {
+    let [_, requested, _, option] = get.info;
+    if option & ALL != 0 { flags & requested == requested } else { flags & requested != 0 }
+}
+
 /// A thread.
 struct Thread {
     task: TaskId,
@@ -62,6 +92,9 @@ struct Thread {
     is_set: bool,
     /// Whether it was suspended and not resumed since.
     is_waiting: bool,
+    /// Whether it will be suspended when its wait ends, and whether it was terminated.
+    is_delayed: bool,
+    is_terminated: bool,
     /// Its last call.
     call: Call,
     /// The call that it waits in, and whether it was given what it waits for.
@@ -161,9 +194,13 @@ pub struct Kernel {
     /// How many messages queues can hold, and the free blocks of pools, if known.
     capacities: FxHashMap<u32, u32>,
     free_blocks: FxHashMap<u32, u32>,
-    /// The sizes of blocks of byte pools.
+    /// The sizes of blocks of byte pools, and the times at which the pools' free bytes changed last.
     blocks: FxHashMap<u32, u32>,
+    changes: FxHashMap<u32, Nanos>,
     inversions: Vec<Inversion>,
+    /// The addresses of deleted threads and objects, and how many were created again at one of them.
+    deleted: FxHashSet<u32>,
+    pub recreated: u64,
 }
 
 /// An entry that is being resolved.
@@ -182,14 +219,17 @@ impl Kernel {
             base,
             records_interrupted: facts.records_interrupted(),
             capacities: registered.filter_map(|(&queue, object)| Some((queue, object.queue_capacity()?))).collect(),
-            handles: Handles::new(facts.objects),
+            handles: Handles::new(facts.objects, facts.scheduled > 0),
             cores: Vec::new(),
             threads: Threads::new(),
             flags: FxHashMap::default(),
             owners: FxHashMap::default(),
             free_blocks: FxHashMap::default(),
             blocks: FxHashMap::default(),
+            changes: FxHashMap::default(),
             inversions: Vec::new(),
+            deleted: FxHashSet::default(),
+            recreated: 0,
         }
     }
 
@@ -219,10 +259,14 @@ impl Kernel {
             (core.running, core.next) = (None, None);
             core.isrs.clear();
         }
-        self.threads.all.iter_mut().for_each(|thread| (thread.pending, thread.is_waiting) = (None, false));
+        self.threads
+            .all
+            .iter_mut()
+            .for_each(|thread| (thread.pending, thread.is_waiting, thread.is_delayed) = (None, false, false));
         self.flags.clear();
         self.owners.clear();
         self.free_blocks.clear();
+        self.changes.clear();
         self.inversions.clear();
     }
 
@@ -273,6 +317,7 @@ impl Scene<'_, '_> {
                     self.push(EventKind::IsrExit(isr));
                     self.core().next = None;
                 }
+                self.core().call = Call::default();
                 self.run(caller);
                 self.note_priority(caller);
             }
@@ -294,7 +339,14 @@ impl Scene<'_, '_> {
         }
         self.call(names);
         self.service(info);
-        let call = Call { id: self.entry.id, info };
+        if id::is_prioritize(self.entry.id) {
+            return;
+        }
+        let mut call = Call { id: self.entry.id, info };
+        if call.id == id::EVENT_FLAGS_SET {
+            // The threads that wait are compared with these.
+            call.info[1] = self.kernel.flags.get(&info[0]).copied().unwrap_or(0);
+        }
         match self.caller().and_then(|caller| self.kernel.threads.get_mut(caller)) {
             Some(thread) => thread.call = call,
             None => self.core().call = call,
@@ -318,6 +370,8 @@ impl Scene<'_, '_> {
                 has_priority: false,
                 is_set: false,
                 is_waiting: false,
+                is_delayed: false,
+                is_terminated: false,
                 call,
                 pending: None,
                 stack,
@@ -340,7 +394,7 @@ impl Scene<'_, '_> {
         self.known(object)
     }
 
-    /// A thread runs, as an entry of its own shows. It began after the last entry, if the scheduler had chosen it then.
+    /// A thread runs, or none (0), as an entry shows. It began after the last entry, if the scheduler had chosen it then.
     fn run(&mut self, pointer: u32) {
         let (now, core) = (self.time, self.core());
         if core.running != Some(pointer) {
@@ -361,7 +415,7 @@ impl Scene<'_, '_> {
         let (running, next) = (core.running, core.next);
         let is_waiting = self.kernel.threads.get(pointer).is_some_and(|thread| thread.is_waiting);
         if running != Some(pointer) && !is_waiting && (pointer != 0 || running.is_none() || running != next) {
-            self.switch(pointer);
+            self.run(pointer);
         }
     }
 
@@ -461,29 +515,64 @@ impl Scene<'_, '_> {
         // Old kernels do not record it.
         self.core().next = (next != 0).then_some(next);
         self.note_stack(stack);
-        if state == state::PRIORITY_CHANGE {
+        // A thread that ends is not kept from that.
+        if matches!(state, state::PRIORITY_CHANGE | state::COMPLETED | state::TERMINATED) {
             return;
         }
         let by = self.caller().and_then(|caller| self.kernel.threads.get(caller)).map(|thread| thread.call);
         let by = by.unwrap_or(self.core().call);
         let from_isr = self.is_interrupt();
-        let mut is_refilled = false;
         let Some(thread) = self.thread(pointer) else { return };
-        thread.is_waiting = false;
-        if let Some((call, is_given)) = &mut thread.pending {
-            // If the caller's last call was about the same object, that is why the thread is resumed; otherwise its time is over.
-            *is_given = by.info[0] == call.info[0] && by.id != 0 && !id::DELETIONS.contains(&by.id);
-            is_refilled = *is_given && by.id == id::QUEUE_RECEIVE && call.id != id::QUEUE_RECEIVE;
-        }
+        let is_suspended = std::mem::take(&mut thread.is_delayed);
+        thread.is_waiting = is_suspended;
+        // If the caller's last call ends the wait with success, that is why it is resumed; otherwise its time is over. A thread that was
+        // suspended after that has its result already, and the state of one whose wait is aborted is that of suspended threads.
+        let wait = thread.pending.as_mut().filter(|_| state != state::SUSPENDED).map(|(call, is_given)| {
+            *is_given = by.gives(*call);
+            (*call, *is_given)
+        });
         let task = thread.task;
-        // The message of a sender that waits takes the place of the one received.
-        if let Some(object) = is_refilled.then(|| self.object(by.info[0], ObjectKind::Queue)).flatten() {
-            self.push(EventKind::LateObjectLevel { object, level: by.info[3], since: Packed(self.time.0) });
+        match wait {
+            Some((wait, true)) => self.given(by, wait),
+            // Its call is unknown, so it may have cleared flags.
+            None if state == state::EVENT_FLAG && by.id == id::EVENT_FLAGS_SET => {
+                self.kernel.flags.remove(&by.info[0]);
+            }
+            _ => {}
         }
         self.push(match state {
-            state::COMPLETED | state::TERMINATED | state::SUSPENDED => EventKind::Resumed { task, from_isr },
+            _ if is_suspended => EventKind::Suspended(task),
+            state::SUSPENDED => EventKind::Resumed { task, from_isr },
             _ => EventKind::Ready { task, from_isr },
         });
+    }
+
+    /// The last call of the entry's caller has ended a wait with success.
+    fn given(&mut self, by: Call, wait: Call) {
+        let object = by.info[0];
+        if by.gives_once() {
+            match self.caller().and_then(|caller| self.kernel.threads.get_mut(caller)) {
+                Some(thread) => thread.call = Call::default(),
+                None => self.core().call = Call::default(),
+            }
+        }
+        // The message of a sender that waits takes the place of the one received.
+        if by.id == id::QUEUE_RECEIVE
+            && let Some(object) = self.object(object, ObjectKind::Queue)
+        {
+            self.push(EventKind::LateObjectLevel { object, level: by.info[3], since: Packed(self.time.0) });
+        }
+        let [_, requested, _, option] = wait.info;
+        if by.id == id::EVENT_FLAGS_SET
+            && option & CLEAR != 0
+            && let Some(flags) = self.kernel.flags.get_mut(&object)
+        {
+            *flags &= !requested;
+            let after = *flags;
+            if let Some(object) = self.object(object, ObjectKind::EventGroup) {
+                self.push(EventKind::Bits { object, op: BitsOp::WaitEnded, bits: requested, after });
+            }
+        }
     }
 
     fn suspend(&mut self, [pointer, state, stack, next]: [u32; 4]) {
@@ -495,13 +584,15 @@ impl Scene<'_, '_> {
         let caller = self.caller();
         let Some(thread) = self.thread(pointer) else { return };
         thread.is_waiting = true;
-        let (task, call) = (thread.task, thread.call);
+        // A later call resumes other threads.
+        let (task, call) = (thread.task, std::mem::take(&mut thread.call));
         if caller != Some(pointer) || matches!(state, state::COMPLETED | state::TERMINATED | state::SUSPENDED) {
             self.push(EventKind::Suspended(task));
         } else {
             self.wait(pointer, state, call);
         }
-        if caller == Some(pointer) && next != pointer {
+        // A thread that terminates itself still gives its mutexes back: the next entry shows when it has left.
+        if caller == Some(pointer) && next != pointer && state != state::TERMINATED {
             self.switch(next);
         }
     }
@@ -519,6 +610,9 @@ impl Scene<'_, '_> {
             (state::EVENT_FLAG, id::EVENT_FLAGS_GET) => {
                 if let Some(object) = self.object(object, ObjectKind::EventGroup) {
                     self.push(EventKind::WaitingForBits { object, bits: one, kernel_ticks: FOREVER });
+                }
+                if let Some(thread) = self.kernel.threads.get_mut(pointer) {
+                    thread.pending = Some((call, false));
                 }
                 return;
             }
@@ -618,6 +712,7 @@ impl Scene<'_, '_> {
     fn service(&mut self, info: [u32; 4]) {
         use ObjectKind::{CountingSemaphore, MemoryPool, Queue, RecursiveMutex};
         let [object, one, two, three] = info;
+        self.note_life(object);
         match self.entry.id {
             id::QUEUE_SEND | id::QUEUE_FRONT_SEND => {
                 let held = (self.entry, self.time);
@@ -652,6 +747,12 @@ impl Scene<'_, '_> {
             id::MUTEX_GET => self.mutex_get(info),
             id::MUTEX_PUT => self.mutex_put(info),
             id::MUTEX_DELETE => self.operate(object, RecursiveMutex, ObjectOp::Delete, Level::UNKNOWN),
+            id::EVENT_FLAGS_CREATE => {
+                self.kernel.flags.insert(object, 0);
+                if let Some(object) = self.object(object, ObjectKind::EventGroup) {
+                    self.push(EventKind::Bits { object, op: BitsOp::Reported, bits: 0, after: 0 });
+                }
+            }
             id::EVENT_FLAGS_GET => self.flags_get(info),
             id::EVENT_FLAGS_SET => self.flags_set(info),
             id::BLOCK_POOL_CREATE => self.blocks_left(object, ObjectOp::Create, Some(two)),
@@ -665,15 +766,21 @@ impl Scene<'_, '_> {
             id::BYTE_ALLOCATE if one != 0 || three == 0 => {
                 if self.kernel.blocks.len() < BLOCKS_LIMIT && one != 0 {
                     self.kernel.blocks.insert(one, two);
+                    self.kernel.changes.insert(object, self.time);
                 }
                 self.push(EventKind::Heap { op: HeapOp::Allocate, address: Packed(u64::from(one)), bytes: two });
             }
             id::BYTE_RELEASE => {
                 let bytes = self.kernel.blocks.remove(&one).unwrap_or(0);
                 self.push(EventKind::Heap { op: HeapOp::Free, address: Packed(u64::from(one)), bytes });
+                // The free bytes are those before this, since the last change: how much one of these costs is not recorded.
+                let since = self.kernel.changes.insert(object, self.time).unwrap_or(self.time);
                 if let Some(object) = self.object(object, MemoryPool) {
-                    self.push(EventKind::ObjectLevel { object, level: three });
+                    self.push(EventKind::LateObjectLevel { object, level: three, since: Packed(since.0) });
                 }
+            }
+            id::BYTE_POOL_CREATE => {
+                self.kernel.changes.insert(object, self.time);
             }
             id::THREAD_CREATE => {
                 if let Some(thread) = self.thread(object) {
@@ -687,6 +794,23 @@ impl Scene<'_, '_> {
                 if let Some(task) = self.task(object) {
                     self.push(EventKind::TaskDeleted(task));
                     self.kernel.threads.remove(object);
+                }
+            }
+            id::THREAD_SUSPEND_API => {
+                let is_waiting = !matches!(one, state::READY | state::COMPLETED | state::TERMINATED | state::SUSPENDED);
+                if let Some(thread) = self.thread(object) {
+                    thread.is_delayed |= is_waiting;
+                }
+            }
+            id::THREAD_RESUME_API => {
+                if let Some(thread) = self.thread(object) {
+                    thread.is_delayed = false;
+                }
+            }
+            id::THREAD_TERMINATE if one != state::COMPLETED => self.terminate(object),
+            id::THREAD_RESET => {
+                if let Some(thread) = self.thread(object) {
+                    thread.is_terminated = false;
                 }
             }
             id::THREAD_PRIORITY_CHANGE => {
@@ -707,6 +831,27 @@ impl Scene<'_, '_> {
             id::TIMER_CHANGE => self.timer(object, TimerOp::Done(TimerCommand::ChangePeriod), one),
             id::TIMER_DELETE => self.timer(object, TimerOp::Done(TimerCommand::Delete), 0),
             _ => {}
+        }
+    }
+
+    /// The registry has only the last name of an address.
+    fn note_life(&mut self, object: u32) {
+        if id::is_creation(self.entry.id) {
+            self.kernel.recreated += u64::from(self.kernel.deleted.remove(&object));
+        } else if id::is_deletion(self.entry.id) && self.kernel.deleted.len() < BLOCKS_LIMIT {
+            self.kernel.deleted.insert(object);
+        }
+    }
+
+    /// A thread that waits is terminated without an entry of the scheduler.
+    fn terminate(&mut self, pointer: u32) {
+        let is_own = self.caller() == Some(pointer);
+        let Some(thread) = self.thread(pointer) else { return };
+        (thread.pending, thread.is_delayed, thread.is_terminated) = (None, false, true);
+        if !is_own {
+            thread.is_waiting = true;
+            let task = thread.task;
+            self.push(EventKind::Suspended(task));
         }
     }
 
@@ -748,10 +893,22 @@ impl Scene<'_, '_> {
             }
             // It waits, as soon as an interrupt has ended.
             _ if is_full => return,
-            id::THREAD_RESUME if state == state::QUEUE => enqueued,
+            id::THREAD_RESUME if state == state::QUEUE && self.awaits_message(one, queue, enqueued) => enqueued,
+            // If waits are not recorded, a thread may have got it at once.
+            _ if enqueued == 0 && !self.kernel.handles.waits_are_recorded => {
+                return self.operate(queue, ObjectKind::Queue, ObjectOp::Send, Level::UNKNOWN);
+            }
             _ => enqueued.saturating_add(1),
         };
         self.operate(queue, ObjectKind::Queue, ObjectOp::Send, Level::known(level));
+    }
+
+    /// Whether a thread waits for a message of a queue. If its call is unknown, it may if the queue is empty.
+    fn awaits_message(&self, thread: u32, queue: u32, enqueued: u32) -> bool {
+        match self.kernel.threads.get(thread).and_then(|thread| thread.pending) {
+            Some((call, _)) => call.id == id::QUEUE_RECEIVE && call.info[0] == queue,
+            None => enqueued == 0,
+        }
     }
 
     fn mutex_get(&mut self, [mutex, wait_option, owner, count]: [u32; 4]) {
@@ -773,7 +930,8 @@ impl Scene<'_, '_> {
     }
 
     fn mutex_put(&mut self, [mutex, owner, count, _]: [u32; 4]) {
-        if owner != self.entry.thread {
+        // The kernel gives back the mutexes of a thread that is terminated; other threads cannot.
+        if owner != self.entry.thread && !self.kernel.threads.get(owner).is_some_and(|owner| owner.is_terminated) {
             return;
         }
         let Some(object) = self.object(mutex, ObjectKind::RecursiveMutex) else { return };
@@ -789,26 +947,23 @@ impl Scene<'_, '_> {
     fn flags_get(&mut self, [group, requested, current, option]: [u32; 4]) {
         let Some(object) = self.object(group, ObjectKind::EventGroup) else { return };
         self.push(EventKind::Bits { object, op: BitsOp::Reported, bits: current, after: current });
-        let found = current & requested;
-        let is_there = if option & ALL != 0 { found == requested } else { found != 0 };
         let mut after = current;
-        if is_there && option & CLEAR != 0 {
+        if are_there(current, Call { id: id::EVENT_FLAGS_GET, info: [group, requested, current, option] }) && option & CLEAR != 0
+        {
             after = current & !requested;
             self.push(EventKind::Bits { object, op: BitsOp::WaitEnded, bits: requested, after });
         }
         self.kernel.flags.insert(group, after);
     }
 
-    /// The flags after that are known if those before are. Threads that wait may clear them.
-    fn flags_set(&mut self, [group, flags, option, waiting]: [u32; 4]) {
-        let Some(before) = self.kernel.flags.remove(&group) else { return };
+    /// The flags after that are known if those before are. Threads that wait may clear them, when they are resumed.
+    fn flags_set(&mut self, [group, flags, option, _]: [u32; 4]) {
+        let Some(&before) = self.kernel.flags.get(&group) else { return };
         let Some(object) = self.object(group, ObjectKind::EventGroup) else { return };
         let is_and = option & ALL != 0;
         let after = if is_and { before & flags } else { before | flags };
         let (op, bits) = if is_and { (BitsOp::Clear, !flags) } else { (BitsOp::Set, flags) };
         self.push(EventKind::Bits { object, op, bits, after });
-        if waiting == 0 {
-            self.kernel.flags.insert(group, after);
-        }
+        self.kernel.flags.insert(group, after);
     }
 }

@@ -142,6 +142,8 @@ impl ObjectNames {
 /// All handles of one input.
 pub struct Handles {
     pub registry: FxHashMap<u32, Registered>,
+    /// Whether the scheduler's entries are recorded: they may be filtered.
+    pub waits_are_recorded: bool,
     /// By address and kind.
     objects: RecentMap<ObjectId>,
     isrs: FxHashMap<(CoreId, u32), IsrId>,
@@ -171,10 +173,11 @@ fn push_ip(address: u32, text: &mut String) {
 }
 
 impl Handles {
-    pub fn new(registry: FxHashMap<u32, Registered>) -> Handles {
+    pub fn new(registry: FxHashMap<u32, Registered>, waits_are_recorded: bool) -> Handles {
         Handles {
             names: ObjectNames::new(&registry),
             registry,
+            waits_are_recorded,
             objects: RecentMap::default(),
             isrs: FxHashMap::default(),
             idle: FxHashMap::default(),
@@ -198,7 +201,8 @@ impl Handles {
         let name = self.name(pointer);
         let is_timer = name.as_deref() == Some("System Timer Thread");
         let kind = if is_timer { TaskKind::TimerService } else { TaskKind::Normal };
-        entities.add_task(Task { number: pointer, name, kind, session: 0, readiness_is_unrecorded: false })
+        let (waits_are_recorded, readiness_is_unrecorded) = (self.waits_are_recorded, !self.waits_are_recorded);
+        entities.add_task(Task { number: pointer, name, kind, session: 0, readiness_is_unrecorded, waits_are_recorded })
     }
 
     pub fn idle(&mut self, core: CoreId, entities: &mut Entities) -> Option<TaskId> {
@@ -206,7 +210,14 @@ impl Handles {
             return Some(idle);
         }
         let (number, name, kind) = (u32::from(core.0), Some("idle".into()), TaskKind::Idle);
-        let idle = entities.add_task(Task { number, name, kind, session: 0, readiness_is_unrecorded: false })?;
+        let idle = entities.add_task(Task {
+            number,
+            name,
+            kind,
+            session: 0,
+            readiness_is_unrecorded: false,
+            waits_are_recorded: true,
+        })?;
         self.idle.insert(core, idle);
         Some(idle)
     }

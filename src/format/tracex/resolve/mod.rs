@@ -50,6 +50,8 @@ pub(super) struct Resolver {
     names: Names,
     facts: Facts,
     events: u64,
+    /// How many threads and objects were created at the address of a deleted one.
+    recreated: u64,
     /// The inputs that have ended.
     ended: usize,
 }
@@ -76,8 +78,15 @@ impl Resolver {
         }
         facts.details_of = setups.iter().map(|setup| describe(&setup.facts)).collect();
         let events = setups.iter().map(|setup| setup.facts.events).sum();
+        if events >= LEAST_COUNTED && setups.iter().all(|setup| setup.facts.scheduled == 0) {
+            facts.hints.push(
+                "No entry says that a thread waits or is resumed. If the scheduler's events are filtered (TX_TRACE_INTERNAL_EVENTS), whether \
+                 threads wait or are ready is unknown."
+                    .to_owned(),
+            );
+        }
         let inputs = setups.into_iter().map(|setup| InputResolver::new(setup, rate)).collect();
-        Resolver { inputs, names, facts, events, ended: 0 }
+        Resolver { inputs, names, facts, events, recreated: 0, ended: 0 }
     }
 }
 
@@ -204,6 +213,7 @@ impl Resolve for Resolver {
         state.advance(true, bytes, &self.names, out);
         state.kernel.finish(out);
         self.ended += 1;
+        self.recreated += state.kernel.recreated;
         if let Some(step) = state.step.filter(|_| state.is_regular && self.events >= LEAST_COUNTED)
             && let Some(details) = self.facts.details_of.get_mut(input)
         {
@@ -227,6 +237,13 @@ impl Resolve for Resolver {
                 format!("--tracex-events {path}: none of the {names} user events that it names is in the capture.")
             });
             facts.hints.extend(unused);
+            if self.recreated > 0 {
+                facts.hints.push(format!(
+                    "{} threads and objects were created where another one had been deleted: those before it have the name of the last one, \
+                     because only that is kept.",
+                    self.recreated
+                ));
+            }
         }
         facts
     }

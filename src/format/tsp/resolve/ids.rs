@@ -103,7 +103,14 @@ impl Ids {
             _ => TaskKind::Normal,
         };
         let (session, readiness_is_unrecorded) = (self.session, self.filtered.readiness);
-        let task = entities.add_task(Task { number: u32::from(number), name, kind, session, readiness_is_unrecorded });
+        let task = entities.add_task(Task {
+            number: u32::from(number),
+            name,
+            kind,
+            session,
+            readiness_is_unrecorded,
+            waits_are_recorded: false,
+        });
         self.tasks[usize::from(number)] = task;
         task
     }
