@@ -2,6 +2,7 @@
 //!
 //! - [`detection`]: recognition against all other formats, and buffers in images of memory;
 //! - [`golden`]: captures under `testdata/` and their expected views;
+//! - [`hooks`]: what the target library and its hooks record in rare cases;
 //! - [`meaning`]: times, losses and names, compared with what the generator knows;
 //! - [`properties`]: contracts that hold for any input;
 //! - [`restarts`]: boards that are reset again and again;
@@ -14,6 +15,7 @@ mod captures;
 mod common;
 mod detection;
 mod golden;
+mod hooks;
 mod meaning;
 mod properties;
 #[path = "../reader/mod.rs"]

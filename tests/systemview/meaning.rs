@@ -17,7 +17,7 @@ use crate::common::run::{Subject, options};
 use crate::run::{Conversion, Cut, convert, generated_with, subject};
 
 /// The names and times of the packets, as `dump` lists them.
-fn listed(capture: &[u8]) -> Vec<(String, Option<u64>, Option<u16>)> {
+pub fn listed(capture: &[u8]) -> Vec<(String, Option<u64>, Option<u16>)> {
     let mut all = Vec::new();
     subject().each_record(capture, Cut::WHOLE, |record| {
         if !matches!(record.record, "SYNC" | "HEADER" | "BLOCK" | "HELLO" | "invalid") {
@@ -27,7 +27,7 @@ fn listed(capture: &[u8]) -> Vec<(String, Option<u64>, Option<u16>)> {
     all
 }
 
-fn lost(conversion: &Conversion, kind: LossKind) -> (u64, u64) {
+pub fn lost(conversion: &Conversion, kind: LossKind) -> (u64, u64) {
     let entries = conversion.summary.ledger.entries();
     entries.iter().find(|entry| entry.kind == kind).map_or((0, 0), |entry| (entry.count, entry.at_least_lost))
 }
@@ -385,7 +385,7 @@ fn a_restart_begins_a_session_and_a_repeated_start_does_not() {
 }
 
 /// A start of a target with these ticks per second, and two tasks; the times are those that an operating system tells, or the clock's.
-fn started(hz: u32, stamp: u32, us: Option<u32>, name: &str) -> Stream {
+pub fn started(hz: u32, stamp: u32, us: Option<u32>, name: &str) -> Stream {
     let mut stream = Stream::default();
     encode::sync(&mut stream.bytes);
     stream.after(stamp, id::TRACE_START, &[]).after(0, id::INIT, &numbers(&[hz, 168_000_000, 0x2000_0000, 2]));
@@ -399,7 +399,7 @@ fn started(hz: u32, stamp: u32, us: Option<u32>, name: &str) -> Stream {
 }
 
 /// Three runs of a task, and as long without it.
-fn runs(stream: &mut Stream, ticks: u32) {
+pub fn runs(stream: &mut Stream, ticks: u32) {
     for _ in 0..3 {
         stream.after(ticks, id::TASK_START_EXEC, &numbers(&[1])).after(ticks, id::IDLE, &[]);
     }
@@ -450,7 +450,7 @@ fn short_sessions_are_kept_apart() {
 }
 
 /// The names of tasks with the nanoseconds that each ran, in the order of their names.
-fn ran(capture: &[u8]) -> Vec<(String, u64)> {
+pub fn ran(capture: &[u8]) -> Vec<(String, u64)> {
     let mut names: Vec<String> = Vec::new();
     let (mut ran, mut running) = (std::collections::BTreeMap::new(), None::<(usize, u64)>);
     subject().resolve(capture, 1 << 20, |batch, entities| {

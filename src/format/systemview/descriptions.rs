@@ -50,6 +50,8 @@ pub enum Role {
     Suspend,
     Resume,
     SetPriority,
+    /// A task that is ready may move to the list of another priority.
+    Inherit,
     DeleteTask,
     /// A function begins, by its address and that of its call; the compiler has instrumented it.
     EnterFunction,
@@ -68,6 +70,7 @@ impl Role {
             "vTaskSuspend" => Role::Suspend,
             "vTaskResume" | "xTaskResume" => Role::Resume,
             "vTaskPrioritySet" => Role::SetPriority,
+            "xTaskPriorityInherit" | "vTaskPriorityInherit" | "vTaskPriorityDisinheritAfterTimeout" => Role::Inherit,
             "vTaskDelete" => Role::DeleteTask,
             "function_enter" => Role::EnterFunction,
             "function_exit" => Role::ExitFunction,
@@ -115,6 +118,12 @@ impl Descriptions {
 
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
+    }
+
+    /// The kernel's function of a role, if no other event has its id.
+    pub fn kernels_id_of(&self, role: Role) -> Option<u16> {
+        let mut all = self.of_kernel?.iter().filter(|(_, event)| event.role == role);
+        all.next().map(|(&id, _)| id).filter(|id| !self.events.contains_key(id))
     }
 
     /// The event of this name, if it is not the kernel's.

@@ -125,6 +125,16 @@ fn narrow_delta(value: u64) -> Option<u64> {
     (value >> bits == u64::from(u32::MAX)).then_some(value & ((1 << bits) - 1))
 }
 
+/// Of an overflow packet, the library takes the difference for a signed one: if a counter of 16 or 24 bits has advanced by half its range or more,
+/// the bits above are ones. *(`_TrySendOverflowPacket`, where `Delta` is an `I32`)* A counter of 32 bits does not come that close to its wrap.
+fn unsigned_delta(delta: u64) -> u64 {
+    match delta {
+        0xFFFF_8000..=0xFFFF_FFFF => delta & 0xFFFF,
+        0xFF80_0000..=0xFFFF_7FFF => delta & 0x00FF_FFFF,
+        _ => delta,
+    }
+}
+
 /// Whether the packets at the begin of a recording have numbers of more than 32 bits. Those of a program are alike: addresses of one memory, negative
 /// values, differences across a wrap; those that damage makes up are not.
 fn has_wide_numbers(input: &[u8]) -> bool {
@@ -229,9 +239,12 @@ fn long_number(bytes: &[u8]) -> Option<(u64, usize)> {
 #[must_use]
 pub fn text(bytes: &[u8]) -> Option<(&[u8], usize)> {
     match *bytes {
-        [255, high, low, ..] => {
-            let len = usize::from(high) << 8 | usize::from(low);
-            Some((bytes.get(3..3 + len)?, 3 + len))
+        [255, first, second, ..] => {
+            let len = |high, low| usize::from(high) << 8 | usize::from(low);
+            // Up to version 3.30 the library sent the low byte first, and only for texts that need it.
+            let low_first = Some(len(second, first)).filter(|&len| len >= 255);
+            let lengths = [Some(len(first, second)), low_first];
+            lengths.into_iter().flatten().find_map(|len| Some((bytes.get(3..3 + len)?, 3 + len)))
         }
         [len, ..] => Some((bytes.get(1..1 + usize::from(len))?, 1 + usize::from(len))),
         [] => None,
@@ -514,7 +527,10 @@ pub fn read_any(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
         }
     };
     let delta_at = payload_at + payload_bytes;
-    let (delta, delta_bytes) = reading.delta(bytes.get(delta_at..)?)?;
+    let (mut delta, delta_bytes) = reading.delta(bytes.get(delta_at..)?)?;
+    if id == id::OVERFLOW {
+        delta = unsigned_delta(delta);
+    }
     if holds_start(reading, bytes, delta_at + delta_bytes) {
         return None;
     }

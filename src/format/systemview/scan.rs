@@ -86,8 +86,19 @@ pub struct Name {
     pub last: u64,
     /// Where its task was created, or another one of the same id ended.
     pub created: Option<u64>,
+    /// The last place before the first one where packets are missing: the recorder dropped some, or was stopped.
+    pub gap: Option<u64>,
     /// The name.
     pub text: Vec<u8>,
+}
+
+/// How a task is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// Where it is used first.
+    pub first: u64,
+    /// Whether it runs at all.
+    pub runs: bool,
 }
 
 /// The first packet of the library's configuration.
@@ -178,7 +189,13 @@ pub struct ScanFacts {
     pub packets: u64,
     by_bits: [u64; 32],
     /// How many stretches of bytes are not packets.
-    damaged: u64,
+    pub damaged: u64,
+    /// The longest time from one packet to the next, unless that is a start.
+    longest: u64,
+    /// The last place where packets are missing.
+    gap: Option<u64>,
+    /// Whether a core idles.
+    is_idle: bool,
     /// The configuration.
     pub init: Option<Init>,
     /// The descriptions of the system, each once.
@@ -194,7 +211,7 @@ pub struct ScanFacts {
     /// Their events.
     pub module_events: ModuleEvents,
     /// The ids of tasks, interrupts, markers, timers and data that are used.
-    pub tasks: BTreeSet<u32>,
+    pub tasks: BTreeMap<u32, Use>,
     pub interrupts: BTreeSet<(u8, u32)>,
     pub markers: BTreeSet<u32>,
     pub timers: BTreeSet<u32>,
@@ -239,7 +256,9 @@ impl Noted {
 /// What a number is of.
 #[derive(Clone, Copy)]
 enum Kind {
-    Tasks,
+    /// A task that is used, and one that runs, with the place.
+    Tasks(u64),
+    Runs(u64),
     Markers,
     Timers,
     Data,
@@ -258,6 +277,16 @@ fn insert<T: Ord>(set: &mut BTreeSet<T>, item: T, excess: &mut u64) -> bool {
     is_there
 }
 
+/// Adds the use of a task, if there is room. True if the task is among the others.
+fn insert_task(tasks: &mut BTreeMap<u32, Use>, task: u32, one: Use, excess: &mut u64) -> bool {
+    if tasks.len() >= METADATA_LIMIT && !tasks.contains_key(&task) {
+        *excess += 1;
+        return false;
+    }
+    tasks.entry(task).or_insert(one).runs |= one.runs;
+    true
+}
+
 /// Ticks after others. Times beyond this limit are beyond all others too.
 #[inline]
 pub fn later(ticks: u64, delta: u64) -> u64 {
@@ -269,12 +298,13 @@ impl ScanFacts {
     #[inline]
     fn note(&mut self, kind: Kind, number: u32) {
         let key = match kind {
-            Kind::Tasks => 0,
+            Kind::Tasks(_) => 0,
             Kind::Markers => 1,
             Kind::Timers => 2,
             Kind::Data => 3,
             Kind::Ended => 4,
-            Kind::Interrupts(core) => 5 + u64::from(core),
+            Kind::Runs(_) => 5,
+            Kind::Interrupts(core) => 6 + u64::from(core),
         };
         let key = key << 32 | u64::from(number);
         let place = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize % Noted::PLACES;
@@ -283,7 +313,8 @@ impl ScanFacts {
         }
         let excess = &mut self.excess;
         let is_there = match kind {
-            Kind::Tasks => insert(&mut self.tasks, number, excess),
+            Kind::Tasks(first) => insert_task(&mut self.tasks, number, Use { first, runs: false }, excess),
+            Kind::Runs(first) => insert_task(&mut self.tasks, number, Use { first, runs: true }, excess),
             Kind::Markers => insert(&mut self.markers, number, excess),
             Kind::Timers => insert(&mut self.timers, number, excess),
             Kind::Data => insert(&mut self.data, number, excess),
@@ -300,7 +331,7 @@ impl ScanFacts {
             last.last = offset;
             return;
         }
-        self.add_name(key, Name { first: offset, last: offset, created: None, text: text.to_vec() });
+        self.add_name(key, Name { first: offset, last: offset, created: None, gap: None, text: text.to_vec() });
     }
 
     fn add_name(&mut self, key: (Named, u32), mut name: Name) {
@@ -311,6 +342,7 @@ impl ScanFacts {
         }
         if key.0 == Named::Task {
             name.created = name.created.or_else(|| self.created.get(&key.1).copied());
+            name.gap = name.gap.or(self.gap);
         }
         let names = self.names.entry(key).or_default();
         match names.last_mut() {
@@ -357,22 +389,28 @@ impl ScanFacts {
         if let Some(core) = self.cores.get_mut(usize::from(packet.core)) {
             *core = true;
         }
+        if packet.id != id::TRACE_START {
+            self.longest = self.longest.max(packet.delta);
+        }
         let mut fields = packet.fields(input, at);
+        let place = at as u64;
         match packet.id {
-            id::TASK_START_EXEC | id::TASK_START_READY | id::TASK_STOP_READY => self.note(Kind::Tasks, fields.number()),
+            id::TASK_START_EXEC => self.note(Kind::Runs(place), fields.number()),
+            id::IDLE => self.is_idle = true,
+            id::TASK_START_READY | id::TASK_STOP_READY => self.note(Kind::Tasks(place), fields.number()),
             id::TASK_CREATE | id::TASK_TERMINATE => {
                 let task = fields.number();
-                self.note(Kind::Tasks, task);
-                self.note_life(task, at as u64);
+                self.note(Kind::Tasks(place), task);
+                self.note_life(task, place);
                 let is_created = packet.id == id::TASK_CREATE;
                 self.note_first_task(if is_created { FirstTask::Created(task) } else { FirstTask::Other });
             }
-            id::STACK_INFO => self.note(Kind::Tasks, fields.number()),
+            id::STACK_INFO => self.note(Kind::Tasks(place), fields.number()),
             id::TASK_INFO => {
                 let task = fields.number();
-                self.note(Kind::Tasks, task);
+                self.note(Kind::Tasks(place), task);
                 fields.number();
-                self.name((Named::Task, task), fields.text(), at as u64);
+                self.name((Named::Task, task), fields.text(), place);
                 self.note_first_task(FirstTask::Other);
             }
             id::ISR_ENTER => self.note(Kind::Interrupts(packet.core), fields.number()),
@@ -382,9 +420,10 @@ impl ScanFacts {
                 if !is_sent_start(reading, input, at) {
                     return;
                 }
+                self.gap = Some(place);
                 let is_after_stop = std::mem::take(&mut self.is_stopped);
                 let what = Start { stamp: packet.delta, is_time: false, is_after_stop, init, tasks: None };
-                self.starts.push(Placed { offset: at as u64, ticks: self.ticks, what });
+                self.starts.push(Placed { offset: place, ticks: self.ticks, what });
             }
             id::TRACE_START => self.excess += 1,
             id::TRACE_STOP => self.is_stopped = true,
@@ -393,7 +432,7 @@ impl ScanFacts {
                     (id::SYSTIME_CYCLES, cycles) => SystemTime::Cycles(cycles),
                     (_, low) => SystemTime::Microseconds(u64::from(low) | u64::from(fields.number()) << 32),
                 };
-                let (offset, ticks) = (at as u64, self.ticks);
+                let (offset, ticks) = (place, self.ticks);
                 self.times.push(Placed { offset, ticks, what });
                 // The list of tasks or the number of modules follows the time at each start.
                 let next = read_any(reading, input, at + usize::from(packet.bytes));
@@ -405,16 +444,17 @@ impl ScanFacts {
                 }
             }
             id::OVERFLOW => {
+                self.gap = Some(place);
                 self.note_first_task(FirstTask::Other);
                 if self.overflows.len() < STARTS_LIMIT {
-                    self.overflows.push((at as u64, fields.number()));
+                    self.overflows.push((place, fields.number()));
                 }
             }
             id::SYSDESC => {
                 let text = fields.text();
                 for item in text.split(|&byte| byte == b',') {
                     if let Some((number, name)) = interrupt_name(item) {
-                        self.name((Named::Interrupt, number), name, at as u64);
+                        self.name((Named::Interrupt, number), name, place);
                     }
                 }
                 if !text.starts_with(b"I#") {
@@ -434,7 +474,7 @@ impl ScanFacts {
             }
             id::NAME_RESOURCE => {
                 let resource = fields.number();
-                self.name((Named::Resource, resource), fields.text(), at as u64);
+                self.name((Named::Resource, resource), fields.text(), place);
             }
             id::END_CALL => self.note(Kind::Ended, fields.number()),
             id::EX => match fields.number() {
@@ -442,12 +482,12 @@ impl ScanFacts {
                 extended::NAME_MARKER => {
                     let marker = fields.number();
                     self.note(Kind::Markers, marker);
-                    self.name((Named::Marker, marker), fields.text(), at as u64);
+                    self.name((Named::Marker, marker), fields.text(), place);
                 }
                 extended::REGISTER_DATA => {
                     let data = fields.number();
                     self.note(Kind::Data, data);
-                    self.name((Named::Data, data), fields.text(), at as u64);
+                    self.name((Named::Data, data), fields.text(), place);
                     if let (Some(kind), true) = (fields.next_number(), self.data_types.len() < METADATA_LIMIT) {
                         self.data_types.insert(data, kind);
                     }
@@ -509,16 +549,34 @@ impl ScanFacts {
         }
     }
 
+    /// The longest time from one packet to the next, unless that is a start. `None`: damage may have made it up.
+    pub fn longest_ticks(&self) -> Option<u64> {
+        (self.damaged == 0).then_some(self.longest)
+    }
+
+    /// The idle task, if the library's hooks for FreeRTOS say of one core that it idles: they name every task but this one, and never say that it
+    /// runs.
+    pub fn idle_task(&self) -> Option<u32> {
+        let is_whole = self.is_idle && self.damaged == 0 && self.overflows.is_empty();
+        let is_idle = |&(&task, one): &(&u32, &Use)| {
+            !one.runs && self.created.contains_key(&task) && !self.names.contains_key(&(Named::Task, task))
+        };
+        let mut all = self.tasks.iter().filter(is_idle).map(|(&task, _)| task);
+        all.next().filter(|_| is_whole && all.next().is_none())
+    }
+
     fn append(&mut self, next: ScanFacts) {
         let base = self.ticks;
         let mut excess = self.excess + next.excess;
         self.ticks = later(self.ticks, next.ticks);
         self.packets += next.packets;
         self.damaged += next.damaged;
+        self.longest = self.longest.max(next.longest);
+        self.is_idle |= next.is_idle;
         self.by_bits.iter_mut().zip(next.by_bits).for_each(|(all, next)| *all += next);
         self.init = self.init.or(next.init);
         next.descriptions.into_iter().for_each(|text| _ = insert(&mut self.descriptions, text, &mut excess));
-        next.tasks.into_iter().for_each(|item| _ = insert(&mut self.tasks, item, &mut excess));
+        next.tasks.into_iter().for_each(|(task, one)| _ = insert_task(&mut self.tasks, task, one, &mut excess));
         next.interrupts.into_iter().for_each(|item| _ = insert(&mut self.interrupts, item, &mut excess));
         next.markers.into_iter().for_each(|item| _ = insert(&mut self.markers, item, &mut excess));
         next.timers.into_iter().for_each(|item| _ = insert(&mut self.timers, item, &mut excess));
@@ -531,6 +589,7 @@ impl ScanFacts {
             names.into_iter().for_each(|name| self.add_name(key, name));
         }
         next.created.into_iter().for_each(|(task, offset)| self.note_life(task, offset));
+        self.gap = next.gap.or(self.gap);
         for (offset, texts) in next.modules {
             texts.iter().for_each(|text| self.describe_module(offset, text));
         }

@@ -92,8 +92,11 @@ impl<'b> Scene<'_, 'b, '_> {
                 let state = self.state();
                 let is_elsewhere = state.is_idle && state.isrs.is_empty();
                 let from_isr = !state.isrs.is_empty();
+                let (is_moving, moved) = (state.is_moving.is_some() && !from_isr, state.moved.filter(|_| !from_isr));
                 if let Some(task) = self.task()
                     && !(is_elsewhere && self.has_copies())
+                    // It was ready, and is now in the list of another priority.
+                    && !(is_moving || moved == Some(task) || self.input.is_inheriting)
                 {
                     self.push(EventKind::Ready { task, from_isr });
                 }
@@ -212,6 +215,11 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     fn task_of(&mut self, number: u32) -> Option<TaskId> {
+        if self.context.shared.idle_task == Some(number) {
+            let (core, session) = (self.core(), self.input.session);
+            let idle = self.context.shared.idle(core, session, self.out.entities);
+            return self.known(idle);
+        }
         let task = self.context.shared.task(number, self.life(number), self.input.session, self.out.entities);
         self.known(task)
     }
@@ -225,6 +233,7 @@ impl<'b> Scene<'_, 'b, '_> {
     fn switch(&mut self, task: TaskId, is_idle: bool) {
         let state = self.state();
         (state.running, state.is_idle, state.has_reason, state.hooked) = (Some(task), is_idle, false, None);
+        (state.is_moving, state.moved) = (None, None);
         // The scheduler runs after all interrupts, even if the end of one is not recorded.
         while let Some(isr) = self.state().isrs.pop() {
             self.push(EventKind::IsrExit(isr));
@@ -246,12 +255,13 @@ impl<'b> Scene<'_, 'b, '_> {
         }
     }
 
-    /// A recorder that was stopped started again.
+    /// A recorder that was stopped started again. The packet of the stop is missing if the buffer was full.
     fn start(&mut self) {
+        self.input.begin_life(self.at.offset);
         // Hardly anything is recorded between a stop and the next start: other stops are made up by damage.
         let since = self.input.since_damage;
         let packets = self.input.stopped_at.take().and_then(|stop| since.checked_sub(stop));
-        if packets.is_none_or(|packets| packets > CONFIRMED_BY as u64) {
+        if packets.is_none_or(|packets| packets > CONFIRMED_BY as u64) && !self.input.is_after_silence {
             return;
         }
         self.input.forget();
@@ -263,6 +273,7 @@ impl<'b> Scene<'_, 'b, '_> {
 
     /// Packets were dropped: one that found the buffer full, and those counted since, until there was room for this one.
     fn overflow(&mut self) {
+        self.input.begin_life(self.at.offset);
         let count = self.payload.number();
         let verdict = self.input.drops.judge(count);
         if !matches!(verdict, Verdict::Counted(_)) {
@@ -410,6 +421,11 @@ impl<'b> Scene<'_, 'b, '_> {
         }
         let payload = self.payload;
         let args = self.arguments(&label);
+        if !label.has_end {
+            self.state().moved = None;
+        } else if label.role == Role::Inherit {
+            self.state().is_moving = Some(event);
+        }
         if label.role != Role::None {
             self.act(&label, payload);
         }
@@ -579,7 +595,7 @@ impl<'b> Scene<'_, 'b, '_> {
         let values = [0; 4].map(|_: u64| payload.long());
         let from_isr = label.from_isr || !self.state().isrs.is_empty();
         let kind = match label.role {
-            Role::None => return,
+            Role::None | Role::Inherit => return,
             Role::Delay | Role::DelayUntil if from_isr || self.state().running.is_none() => return,
             Role::Delay | Role::DelayUntil => {
                 self.state().has_reason = true;
@@ -607,6 +623,9 @@ impl<'b> Scene<'_, 'b, '_> {
             }
             _ => {
                 let Some(task) = self.task_or_running(values[0]) else { return };
+                if label.role == Role::SetPriority {
+                    self.state().moved = Some(task);
+                }
                 match label.role {
                     Role::Suspend => EventKind::Suspended(task),
                     Role::Resume => EventKind::Resumed { task, from_isr },
@@ -630,8 +649,12 @@ impl<'b> Scene<'_, 'b, '_> {
         let Ok(event) = u16::try_from(self.payload.number()) else { return };
         let label = self.context.shared.take_label(event, self.out.entities);
         let lane = self.calls();
-        let hooked = &mut self.state().hooked;
-        *hooked = hooked.filter(|&hooked| hooked != (lane, event));
+        let state = self.state();
+        state.hooked = state.hooked.filter(|&hooked| hooked != (lane, event));
+        state.is_moving = state.is_moving.filter(|&moving| moving != event);
+        if label.role == Role::SetPriority {
+            state.moved = None;
+        }
         let start = self.out.batch.args.len();
         if let (Some(_), Some(value)) = (lane, self.payload.next_long()) {
             let (kind, values) = label.result.as_ref().map_or((Kind::Uint, None), |(kind, values)| (*kind, values.as_ref()));

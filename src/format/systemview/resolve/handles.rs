@@ -3,7 +3,7 @@
 //! Cores share a kernel, so all inputs share these. Everything that the first pass found is made at once, in a fixed order: it does not
 //! matter which input comes first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::super::descriptions::{Description, Descriptions, Kernel, Kind, Role, Values};
@@ -81,8 +81,12 @@ pub struct Shared {
     pub names: Names,
     /// Those of tasks and resources that were used, as handles, if they have one.
     name_ids: RecentMap<Option<NameId>>,
-    ended: std::collections::BTreeSet<u16>,
+    ended: BTreeSet<u16>,
+    /// The event that says after the fact that a task has inherited a priority.
+    pub inherit: Option<u16>,
     tasks: Vec<u32>,
+    /// The id of the idle task, if it is known.
+    pub idle_task: Option<u32>,
     interrupts: Vec<(CoreId, u32)>,
     cores: Vec<CoreId>,
     /// By id, while they are not taken.
@@ -187,7 +191,12 @@ impl Shared {
             cores.iter().for_each(|core| add(base, u32::from(core.0), LaneKind::Events));
         }
         add(lane::LOG, 0, LaneKind::Log);
-        let mut tasks: Vec<u32> = facts().flat_map(|facts| &facts.tasks).copied().collect();
+        let idle_task = match (setups, kernel) {
+            ([setup], Some(Kernel::FreeRtos)) => setup.facts.idle_task(),
+            _ => None,
+        };
+        let mut tasks: Vec<u32> = facts().flat_map(|facts| facts.tasks.keys()).copied().collect();
+        tasks.retain(|&task| Some(task) != idle_task);
         tasks.sort_unstable();
         tasks.dedup();
         let mut interrupts: Vec<(CoreId, u32)> = Vec::new();
@@ -196,7 +205,8 @@ impl Shared {
         }
         interrupts.sort_unstable();
         interrupts.dedup();
-        let ended = facts().flat_map(|facts| facts.ended.iter().copied()).collect();
+        let ended: BTreeSet<u16> = facts().flat_map(|facts| facts.ended.iter().copied()).collect();
+        let inherit = descriptions.kernels_id_of(Role::Inherit).filter(|event| !ended.contains(event));
         Shared {
             inits,
             descriptions,
@@ -211,7 +221,9 @@ impl Shared {
             names: Names::new(setups),
             name_ids: RecentMap::default(),
             ended,
+            inherit,
             tasks,
+            idle_task,
             interrupts,
             cores,
             labels: Vec::new(),
@@ -385,7 +397,8 @@ impl Shared {
 
     #[cold]
     fn new_name(&mut self, kind: Named, id: u32, life: u32, session: u32, key: u64, entities: &mut Entities) -> Option<NameId> {
-        let name = self.names.get(kind, id, session, life).and_then(|name| entities.add_name(&name));
+        let name = self.names.get(kind, id, session, life).filter(|name| !name.is_empty());
+        let name = name.and_then(|name| entities.add_name(&name));
         if life == 0 && self.name_ids.len() < NAMES_LIMIT {
             self.name_ids.insert(key, name);
         }

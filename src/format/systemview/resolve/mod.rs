@@ -18,7 +18,7 @@ use super::decode::{Bad, Record, Records};
 use super::descriptions::Kernel;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading, is_sent_start};
 use super::program;
-use super::record::id;
+use super::record::{Fields, id};
 use super::scan::{Init, SessionStart, Setup, later};
 use crate::clock::{Copies, RESTART_GAP_NS, SESSIONS_LIMIT};
 use crate::format::options::overridden_rate;
@@ -41,6 +41,9 @@ const ASSUMED_HZ: u64 = 1_000_000;
 /// An unusual difference elsewhere than beside damage is doubtful if it is longer than this many seconds.
 const DOUBTFUL_SECONDS: u64 = 1;
 
+/// A ring begins within its oldest packet. What is not a packet in its first bytes is the rest of that one, whose bytes may also look like packets.
+const BEGIN_BYTES: usize = 64;
+
 /// More changes of the rate are not listed.
 const RATES_LISTED: usize = 8;
 
@@ -54,6 +57,9 @@ struct CoreState {
     has_reason: bool,
     isrs: Vec<IsrId>,
     timers: Vec<LaneId>,
+    /// Whether a call is open that moves a task from one list of ready tasks to another, and the task whose priority was set last.
+    is_moving: Option<u16>,
+    moved: Option<TaskId>,
     /// The call that the port for FreeRTOS 11 may record once more within itself, and its lane.
     hooked: Option<(Option<LaneId>, u16)>,
 }
@@ -129,6 +135,12 @@ struct InputResolver {
     is_damaged: bool,
     /// How many packets there were from the last damage to the stop of the recorder.
     stopped_at: Option<u64>,
+    /// A longer silence than this before a start is one of a recorder that was stopped.
+    silence_ticks: Option<u64>,
+    /// Whether the task that the present packet makes ready was ready: it inherits a priority.
+    is_inheriting: bool,
+    /// Whether the present start comes after such a silence.
+    is_after_silence: bool,
     /// How many packets there were since the last damage.
     since_damage: u64,
     /// The ticks between two packets that follow each other closely.
@@ -244,6 +256,9 @@ impl Resolver {
                 has_start: start.is_some(),
                 is_damaged: false,
                 stopped_at: None,
+                silence_ticks: setup.facts.longest_ticks(),
+                is_inheriting: false,
+                is_after_silence: false,
                 // A recording from the middle of a stream may begin within a packet.
                 since_damage: if start.is_some() { u64::MAX } else { 0 },
                 close_ticks: setup.facts.close_ticks(),
@@ -426,7 +441,7 @@ impl Resolve for Resolver {
         let mut start = 0;
         for bad in &records.bad {
             input.packets(records, start..bad.index, bytes, &mut self.context, out);
-            let note = account_bad(bad, bytes, &mut input.copies, out.ledger);
+            let note = account_bad(bad, !input.has_start, bytes, &mut input.copies, out.ledger);
             input.note_bad(note);
             input.note_copy(bad.range.1 as u64, bytes, out.ledger);
             start = bad.index;
@@ -445,7 +460,7 @@ impl Resolve for Resolver {
         if let Some(input) = self.inputs.get_mut(input) {
             account(records, ledger);
             for bad in &records.bad {
-                account_bad(bad, bytes, &mut input.copies, ledger);
+                account_bad(bad, !input.has_start, bytes, &mut input.copies, ledger);
             }
             view::dump_part(input, &self.context.shared, records, bytes, out);
         }
@@ -466,8 +481,14 @@ impl Resolve for Resolver {
     }
 }
 
-fn loss_of(bad: &Bad) -> LossKind {
-    if bad.is_truncated { losses::TRUNCATED_FRAME } else { losses::DAMAGED_PACKET }
+fn loss_of(bad: &Bad, begins_midway: bool) -> LossKind {
+    if bad.is_truncated {
+        losses::TRUNCATED_FRAME
+    } else if begins_midway && bad.range.0 < BEGIN_BYTES {
+        losses::STARTS_WITHIN_PACKET
+    } else {
+        losses::DAMAGED_PACKET
+    }
 }
 
 /// Enters the packets of a part in the ledger.
@@ -478,10 +499,15 @@ fn account(records: &Records, ledger: &mut Ledger) {
 
 /// Enters bad bytes in the ledger, and gives their loss. The packets before them must be resolved: the number of searches for copies is
 /// limited, so their order has an influence.
-fn account_bad(bad: &Bad, bytes: &[u8], copies: &mut Copies, ledger: &mut Ledger) -> LossNote {
+fn account_bad(bad: &Bad, begins_midway: bool, bytes: &[u8], copies: &mut Copies, ledger: &mut Ledger) -> LossNote {
     let (offset, len) = (bad.range.0 as u64, (bad.range.1 - bad.range.0) as u64);
-    let kind = loss_of(bad);
-    let at_least_lost = u64::from(bad.is_truncated || !copies.begins_at(bytes, offset + len));
+    let kind = loss_of(bad, begins_midway);
+    let is_lost = match kind == losses::STARTS_WITHIN_PACKET {
+        // It is one packet, in one piece or more.
+        true => offset == 0,
+        false => bad.is_truncated || !copies.begins_at(bytes, offset + len),
+    };
+    let at_least_lost = u64::from(is_lost);
     ledger.bad_frame(kind, offset, len, at_least_lost);
     LossNote { kind, offset, bytes: len, at_least_lost }
 }
@@ -553,7 +579,9 @@ impl InputResolver {
 
     fn note_bad(&mut self, note: LossNote) {
         (self.is_damaged, self.since_damage) = (true, 0);
-        self.drops.note_damage();
+        if note.kind != losses::STARTS_WITHIN_PACKET {
+            self.drops.note_damage();
+        }
         note.add_by_kind(&mut self.pending);
     }
 
@@ -609,10 +637,13 @@ impl InputResolver {
             return;
         }
         let delta = packet.delta;
+        let mut is_first = self.sum == 0;
         if let Some(restart) = self.next_restart.take_if(|restart| restart.offset == offset) {
             self.next_restart = self.restarts.next();
             self.restart(restart, context, out);
+            is_first = true;
         }
+        self.is_after_silence = !is_first && self.silence_ticks.is_some_and(|ticks| delta > ticks);
         self.sum = later(self.sum, delta);
         self.since_damage = self.since_damage.saturating_add(1);
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -632,6 +663,9 @@ impl InputResolver {
             }
         }
         let mut fields = packet.fields(bytes, start);
+        if packet.id == id::TASK_START_READY {
+            self.is_inheriting = self.inherits(fields, bytes, end, &context.shared);
+        }
         if packet.id == id::SYSTIME_CYCLES {
             self.compare_clock(fields.number());
         }
@@ -649,6 +683,16 @@ impl InputResolver {
             self.emit_losses(time, out);
         }
         events::resolve(self, packet, fields, events::At { time, offset }, context, out);
+    }
+
+    /// Whether the packet after one that makes a task ready says that the task inherits a priority, as the ports for FreeRTOS 10 record it: then
+    /// it was ready, in the list of another priority.
+    fn inherits(&self, mut task: Fields<'_>, bytes: &[u8], end: usize, shared: &Shared) -> bool {
+        let next = shared.inherit.and_then(|event| Framing::new(self.reading).read(bytes, end).filter(|next| next.id == event));
+        next.is_some_and(|next| {
+            let (task, holder) = (task.long(), next.fields(bytes, end).long());
+            holder == task || holder == self.init.address(task)
+        })
     }
 
     fn restart(&mut self, restart: Restart, context: &mut Context, out: &mut Resolved<'_>) {

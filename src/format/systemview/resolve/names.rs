@@ -2,12 +2,12 @@
 //!
 //! A name is valid for its whole session, also before it was said: after a restart another program may run, with other names for the same ids.
 //! In a session the last name is taken, or that of the session before. But a task that is created again with another name is another task: its id
-//! has several *lives*.
+//! has several *lives*. So it is, without that, if packets are missing between the two names: kernels do not change the names of tasks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::scan::{Name, Named, Setup};
+use super::super::scan::{Name, Named, Setup, Use};
 
 /// A name, from where to where it was said, and where a task of this name was created if another one had the id before.
 struct Said {
@@ -31,8 +31,10 @@ pub struct Names(Vec<InputNames>);
 /// Where lives begin, in file order, with the ids of their tasks.
 pub type Lives = std::iter::Peekable<std::vec::IntoIter<(u64, u32)>>;
 
-fn said(kind: Named, names: &[Name]) -> Vec<Said> {
-    let mut all: Vec<Said> = Vec::new();
+/// The names of a thing. `unnamed`: where it was used before the first one, as another task whose name is not recorded. `has_gaps`: whether missing
+/// packets between two names make them those of two tasks.
+fn said(kind: Named, names: &[Name], unnamed: Option<u64>, has_gaps: bool) -> Vec<Said> {
+    let mut all: Vec<Said> = unnamed.map(|at| Said { first: at, last: at, text: "".into(), begins: None }).into_iter().collect();
     // Where the present life begins among these.
     let mut life = 0;
     // The name of the life before it.
@@ -46,7 +48,9 @@ fn said(kind: Named, names: &[Name]) -> Vec<Said> {
     };
     for name in names {
         let last = all.last().map(|last| last.last);
-        let begins = name.created.filter(|&at| kind == Named::Task && last.is_some_and(|last| last < at));
+        let is_between = |&at: &u64| kind == Named::Task && last.is_some_and(|last| last < at);
+        let gap = name.gap.filter(|_| has_gaps);
+        let begins = name.created.filter(is_between).or(gap.filter(is_between));
         if begins.is_some() {
             end_life(&mut all, life);
             life = all.len();
@@ -60,8 +64,17 @@ fn said(kind: Named, names: &[Name]) -> Vec<Said> {
 
 impl InputNames {
     fn new(setup: &Setup) -> InputNames {
-        let names = setup.facts.names.iter().map(|(&key, names)| (key, said(key.0, names))).collect();
-        InputNames { starts: std::iter::once(0).chain(setup.restarts().map(|start| start.offset)).collect(), names }
+        let facts = &setup.facts;
+        let starts: Vec<u64> = std::iter::once(0).chain(setup.restarts().map(|start| start.offset)).collect();
+        let session = |at: u64| starts.partition_point(|&start| start <= at);
+        let said = |(&(kind, id), names): (&(Named, u32), &Vec<Name>)| {
+            let used = facts.tasks.get(&id).filter(|_| kind == Named::Task).map(|&Use { first, .. }| first);
+            let created = names.first().and_then(|name| name.created);
+            let unnamed = used.zip(created).filter(|&(used, created)| used < created && session(used) == session(created));
+            ((kind, id), said(kind, names, unnamed.map(|(used, _)| used), facts.damaged == 0))
+        };
+        let names = facts.names.iter().map(said).collect();
+        InputNames { starts, names }
     }
 
     /// The names of a thing that were said before the end of a session, and how many of them before it.

@@ -16,7 +16,7 @@ pub(super) fn dump_part(input: &InputResolver, shared: &Shared, records: &Record
     let mut bad = records.bad.iter().peekable();
     for (index, record) in records.packets.iter().enumerate() {
         while let Some(bad) = bad.next_if(|bad| bad.index <= index) {
-            if !dump_bad(bad, bytes, out) {
+            if !dump_bad(bad, !input.has_start, bytes, out) {
                 return;
             }
         }
@@ -35,18 +35,18 @@ pub(super) fn dump_part(input: &InputResolver, shared: &Shared, records: &Record
         }
     }
     for bad in bad {
-        if !dump_bad(bad, bytes, out) {
+        if !dump_bad(bad, !input.has_start, bytes, out) {
             return;
         }
     }
 }
 
-fn dump_bad(bad: &Bad, bytes: &[u8], out: &mut ListRecord<'_>) -> bool {
+fn dump_bad(bad: &Bad, begins_midway: bool, bytes: &[u8], out: &mut ListRecord<'_>) -> bool {
     let (start, end) = (bad.range.0, bad.range.1.min(bad.range.0 + LISTED_BYTES));
     let fields = [
         ("bytes", FieldValue::Bytes(bytes.get(start..end).unwrap_or(&[]))),
         ("length", FieldValue::Uint((bad.range.1 - bad.range.0) as u64)),
-        ("reason", FieldValue::Text(loss_of(bad).text)),
+        ("reason", FieldValue::Text(loss_of(bad, begins_midway).text)),
     ];
     out(&RecordView { offset: start as u64, record: "invalid", core: None, ticks: None, nanos: None, fields: &fields })
 }
