@@ -121,6 +121,8 @@ fn write_value(line: &mut Vec<u8>, value: &FieldValue<'_>) -> io::Result<()> {
     match value {
         FieldValue::Uint(number) => serde_json::to_writer(line, number)?,
         FieldValue::Int(number) => serde_json::to_writer(line, number)?,
+        // JSON has no numbers for these.
+        FieldValue::Float(number) if !number.is_finite() => write!(line, "\"{number}\"")?,
         FieldValue::Float(number) => serde_json::to_writer(line, number)?,
         FieldValue::Text(text) => serde_json::to_writer(line, text)?,
         FieldValue::Bytes(bytes) => serde_json::to_writer(line, &HEXLOWER.encode(bytes))?,
@@ -149,6 +151,7 @@ fn write_text(line: &mut Vec<u8>, view: &RecordView<'_>) -> io::Result<()> {
         match value {
             FieldValue::Text(text) => write!(line, "{text:?}")?,
             FieldValue::Bytes(bytes) => write!(line, "{}", HEXLOWER.encode(bytes))?,
+            FieldValue::Float(number) if !number.is_finite() => write!(line, "{number}")?,
             other => write_value(line, other)?,
         }
     }
@@ -184,6 +187,22 @@ mod tests {
         let expected =
             r#"        17           0.001393525 s  core 1   task_valmarker  id=7  val=-9223372036854775808  msg="a\"\n\u{1}é""#;
         assert_eq!(text, format!("{expected}\n"));
+    }
+
+    #[test]
+    fn numbers_that_json_does_not_have_are_texts() {
+        let fields =
+            [("v0", FieldValue::Float(f64::INFINITY)), ("v1", FieldValue::Float(f64::NAN)), ("v2", FieldValue::Float(0.5))];
+        let view = RecordView { offset: 3, record: "USER", core: None, ticks: None, nanos: None, fields: &fields };
+        let [json, text] = lines(&view);
+        assert!(
+            json.ends_with(
+                r#","v0":"inf","v1":"NaN","v2":0.5}
+"#
+            ),
+            "{json}"
+        );
+        assert!(text.ends_with("USER  v0=inf  v1=NaN  v2=0.5\n"), "{text}");
     }
 
     #[test]

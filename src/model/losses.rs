@@ -148,6 +148,7 @@ losses! {
     }
     "Missing data" {
         Loss DROPPED_BY_TARGET "dropped_by_target": "the target dropped events because its buffer was full", BUFFER;
+        Loss EVENTS_MISSING "events_missing": "fewer events than usual are between two drop counters: the recording was paused, or events were lost on the way", LINK;
         Loss FRAMES_LOST "frames_lost": "frames or packets were lost between the target and the file, as their sequence numbers show", LINK;
         Loss RECORDS_LOST "records_lost": "records were lost between the target and the file, as the device's counter shows", LINK;
         Loss SEQUENCE_REPEATED "sequence_repeated": "a sequence number came twice: nothing is missing, or a full cycle of the counter", LINK;

@@ -213,6 +213,16 @@ fn an_empty_that_damage_makes_up_begins_no_session() {
     assert_eq!((conversion.summary.facts.sessions, lost), (1, 0), "{:?}", conversion.summary.ledger);
 }
 
+/// The rest of a frame after an overrun of the target's buffer, whose checksum fits by chance.
+#[test]
+fn an_empty_with_data_begins_no_session() {
+    let target = Target::new(4, 10_000).run(100);
+    let frames = frames(&target.bytes);
+    let bytes = [frames[..100].concat(), vec![0x00, 0x00, 0x00, 0x01, 0xFE, 0x7E], frames[140..].concat()].concat();
+    let conversion = subject(Sizes::default()).convert(&bytes, Cut::WHOLE);
+    assert_eq!(conversion.summary.facts.sessions, 1, "{:?}", conversion.summary.ledger);
+}
+
 impl Target {
     /// Names, of which the first has the number `first`.
     fn names(mut self, first: u8) -> Target {

@@ -1,4 +1,4 @@
-//! Boards that are reset again and again.
+//! Boards that are reset again and again, and recordings that are paused.
 
 use traceconv::format::tonbandgeraet::encode::encode;
 use traceconv::format::tonbandgeraet::record::Record;
@@ -31,6 +31,36 @@ fn counted(recording: &[u8]) -> (u64, u64) {
 
 fn switch(ts: u64, out: &mut Vec<u8>) {
     encode(&Record::TaskSwitchedIn::<&[u8]> { ts, task_id: 1 + (ts % 2) as u32 }, out);
+}
+
+/// The library can start a recording again without its metadata. Only the drop counters show that.
+#[test]
+fn nothing_is_known_of_a_pause_without_metadata() {
+    let mut recording = Vec::new();
+    start(0, true, &mut recording);
+    for number in 0..600u64 {
+        let ts = 1000 + number * 10;
+        if (300..330).contains(&number) {
+            continue;
+        }
+        if number % 51 == 0 {
+            encode(&Record::DroppedEvtCnt::<&[u8]> { ts, cnt: 0 }, &mut recording);
+        }
+        encode(&Record::TaskSwitchedIn::<&[u8]> { ts, task_id: 1 + (number % 2) as u32 }, &mut recording);
+    }
+    let conversion = convert(&recording, Cut::WHOLE);
+    let entries = conversion.summary.ledger.entries();
+    let lost: Vec<_> = entries.iter().map(|entry| (entry.kind, entry.count, entry.at_least_lost)).collect();
+    assert!(lost.contains(&(losses::EVENTS_MISSING, 1, 30)), "{lost:?}");
+    assert_eq!(conversion.summary.facts.sessions, 1);
+    let trace = conversion.read();
+    let is_loss = |path: &str| path.ends_with("Losses");
+    let (start, end) = (3_990_000, 4_300_000);
+    let loss = trace.slices.iter().find(|slice| is_loss(&trace.path(slice.track))).expect("it is drawn");
+    assert_eq!((loss.ts, loss.end()), (start, Some(end)));
+    for slice in trace.slices.iter().filter(|slice| !is_loss(&trace.path(slice.track))) {
+        assert!(slice.end().is_none_or(|end| end <= start) || slice.ts >= end, "{} crosses the pause", slice.name);
+    }
 }
 
 #[test]

@@ -348,8 +348,9 @@ impl Collector {
         if class & (IS_TICK | IS_TIMED) != 0 {
             self.facts.note_tick(offset, id, data);
         }
-        // A target sends EMPTY as the first frame after a reset, and at no other time.
-        if class & IS_METADATA != 0 && (id != 0 || body.first().is_some_and(|&seq| seq <= 1)) {
+        // A target sends EMPTY, which has no data, as the first frame after a reset, and at no other time. The end of a frame whose beginning
+        // was overwritten may look like one that has.
+        if class & IS_METADATA != 0 && (id != 0 || data.is_empty() && body.first().is_some_and(|&seq| seq <= 1)) {
             let before = frame::frame_before(input, usize::try_from(offset).unwrap_or(0)).filter(|_| id == 64);
             let is_empty = |frame: &&[u8]| matches!(frame, [_, 0, _] | [ESCAPE, _, 0, _] | [_, 0, ESCAPE, _]);
             let empty_before = before.filter(is_empty).map(|frame| offset - frame.len() as u64 - 1);

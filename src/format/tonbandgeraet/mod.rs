@@ -15,6 +15,7 @@ mod event_table;
 mod field;
 #[cfg(any(test, feature = "generate"))]
 pub mod generate;
+mod intervals;
 mod probe;
 pub mod record;
 mod resolve;

@@ -16,6 +16,7 @@ use crate::model::{Ledger, TextRef};
 
 use super::decode::{BadFrame, DELIMITER, Decoder, Decoders, Wire};
 use super::field::KeepText;
+use super::intervals::Intervals;
 use super::record::{DELTA, EVENTS, Record, SyncFields, is_freertos};
 use super::resolve::{Program, Resolver};
 use super::sync_frame;
@@ -219,6 +220,8 @@ pub struct ScanFacts {
     pub sync_freertos: bool,
     /// All syncs, up to the limit.
     pub sync_points: Vec<SyncPoint>,
+    /// The intervals between drop counters.
+    pub intervals: Intervals,
 }
 
 impl ScanFacts {
@@ -237,6 +240,11 @@ impl ScanFacts {
             let id = id_of(frame);
             ids[usize::from(id)] += 1;
             if CLASSES[usize::from(id)] & READ != 0 {
+                if id == DROPPED_EVT_CNT {
+                    collector.facts.intervals.add_counter((range.start + at) as u64, number);
+                    at = delimiter + 1;
+                    continue;
+                }
                 collector.facts.frames = number;
                 collector.add_frame((range.start + at) as u64, frame, &mut payload);
             }
@@ -355,6 +363,7 @@ impl Collector {
         let points = part.sync_points.into_iter().take(room);
         facts.sync_points.extend(points.map(|point| SyncPoint { frame: point.frame + frames, ..point }));
         facts.last_core = part.last_core.or(core_before);
+        facts.intervals.join(&part.intervals, facts.frames);
         facts.frames += part.frames;
         facts.freertos_frames += part.freertos_frames;
         facts.ids.resize(part.ids.len().max(facts.ids.len()), 0);
@@ -401,6 +410,7 @@ impl Collector {
             // With fields after those of the plain format: in the superset the cores are known from the syncs.
             Record::CoreId { .. } if is_superset => {}
             Record::CoreId { ts, core_id } => {
+                self.facts.intervals.add_start();
                 self.facts.last_core = Some(core_id);
                 let at_time_zero = u64::from(ts == 0);
                 self.facts.add_core(CoreFacts { core: core_id, records: 1, first_offset: offset, at_time_zero });
@@ -463,7 +473,7 @@ fn subject_of(record: &Record<&[u8]>, core: Option<u32>, is_superset: bool) -> O
 
 /// An event of FreeRTOS in the plain format.
 const FREERTOS: u8 = 1;
-/// Metadata or a `core_id`, which this pass reads.
+/// Metadata, a `core_id` or a drop counter, which this pass reads.
 const READ: u8 = 2;
 /// A delta time stamp.
 const DELTA_TIME: u8 = 4;
@@ -477,7 +487,7 @@ static CLASSES: [u8; 256] = {
     while index < EVENTS.len() {
         let event = EVENTS[index];
         let mut class = 0;
-        if event.is_metadata || event.id == CORE_ID {
+        if event.is_metadata || matches!(event.id, CORE_ID | DROPPED_EVT_CNT) {
             class |= READ;
         }
         if event.is_freertos && !event.is_superset {
@@ -496,6 +506,7 @@ static CLASSES: [u8; 256] = {
 };
 
 const CORE_ID: u8 = 0x00;
+const DROPPED_EVT_CNT: u8 = 0x01;
 
 /// The id of a frame by its first two bytes: a COBS code, and the id. For id 0, the code is 1. A frame without these has one that is not
 /// used.

@@ -99,6 +99,14 @@ impl Clock {
         (self.judge.usual_step()..modulus / 2).contains(&back)
     }
 
+    /// Whether a stamp is as far from the last one as `count` stamps of the session are on average.
+    pub fn takes_stamps(&self, stamp: u32, count: u64) -> bool {
+        let (Some(begin), Some(reached)) = (self.judge.begin(), self.judge.reached()) else { return false };
+        let modulus = self.judge.domain().modulus.unwrap_or(1 << 32);
+        let step = u64::from(stamp).wrapping_sub(self.judge.last()) & (modulus - 1);
+        step < modulus / 2 && step.saturating_mul(self.judge.count()) >= reached.saturating_sub(begin).saturating_mul(count)
+    }
+
     /// Bytes are damaged: stamps may be, too.
     pub fn note_damage(&mut self) {
         self.judge.note_damage();

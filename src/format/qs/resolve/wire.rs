@@ -295,8 +295,8 @@ impl WireState {
         }
         if self.run.is_some() {
             self.end_run(Some(missing), ledger);
-            if missing == 0 && jump != 0 {
-                // Out of order: what was known before does not hold.
+            if missing == 0 && (jump != 0 || following.is_long) {
+                // Out of order, or a multiple of 256 frames may be missing: what was known before does not hold.
                 LossNote { kind: losses::FRAMES_LOST, offset, bytes: 0, at_least_lost: 0 }.add_to(&mut self.gap);
             }
             return;
@@ -362,6 +362,7 @@ impl WireState {
         following.is_same_name = self.is_same_name(place.records, first);
         let next = time.or_else(|| self.next_stamp(place));
         following.may_be_reset = next.is_some_and(|next| self.clock.goes_far_back(next));
+        following.is_long = next.is_some_and(|next| self.clock.takes_stamps(next, 64));
         for (_, stored) in self.ahead(place).take(sequence::LOOKAHEAD) {
             following.jumps.push(stored.seq.wrapping_sub(seq).wrapping_sub(1));
             seq = stored.seq;
@@ -470,7 +471,7 @@ impl WireState {
         let is_lone_flags = run.filled == 0 && run.reason == Bad::Body(BadBody::Empty);
         let at_least_lost = missing.unwrap_or(u64::from(!is_lone_flags));
         ledger.enter(kind, run.offset, at_least_lost);
-        if missing != Some(0) && !is_lone_flags {
+        if at_least_lost > 0 {
             LossNote { kind, offset: run.offset, bytes: run.bytes, at_least_lost }.add_to(&mut self.gap);
         }
         Some(run)
@@ -657,6 +658,8 @@ pub struct Following {
     goes_back: bool,
     /// Whether the next time stamp is much earlier than the last one.
     may_be_reset: bool,
+    /// Whether so much time passed before it that all 256 numbers may be missing. Silence makes the average step longer, so a quarter is enough.
+    is_long: bool,
     /// See [`WireState::is_same_name`].
     is_same_name: Option<bool>,
 }

@@ -2,9 +2,10 @@
 
 use crate::clock::{Copies, Domain, Judge, Judged, Stamp};
 use crate::format::FormatOptions;
-use crate::model::{CoreId, Event, EventBatch, EventKind, LossNote, Nanos, Rate, TaskId, Ticks};
+use crate::model::{CoreId, Event, EventBatch, EventKind, Ledger, LossNote, Nanos, Rate, TaskId, Ticks, losses};
 
-use super::super::decode::{FragmentJoiner, Ordered, Wire};
+use super::super::decode::{FragmentJoiner, Ordered, Records, Wire};
+use super::super::intervals::{self, Missing, OddInterval};
 use super::super::scan::ScanFacts;
 use super::held::{Carry, RecordPlace, SameCore, Signs};
 use super::names::Names;
@@ -63,6 +64,10 @@ pub struct InputState {
     /// For the superset.
     pub restorer: Option<Restorer>,
     pub carry: Carry,
+    /// Intervals between drop counters that were not looked at yet.
+    odd_intervals: Vec<OddInterval>,
+    /// The events that these show to be missing.
+    missing: Vec<Missing>,
 }
 
 /// The clock of a session.
@@ -150,6 +155,9 @@ impl InputState {
         }
         cores.sort_unstable();
         let states = cores.last().map_or(1, |core| core.index() + 1);
+        // Each core has drop counters of its own, so the records must be of one core: no `core_id` but those at a start.
+        let is_of_one_core = forced_core.is_some() || facts.cores.iter().all(|core| core.records == core.at_time_zero);
+        let odd_intervals = if is_superset || !is_of_one_core { Vec::new() } else { facts.intervals.odd() };
         let domain = Domain { may_be_foreign: cores.len() > 1, ..Domain::plain() };
         let rate = options.clock.or_else(|| resolution(names, index, &[])).unwrap_or(Rate::NANOSECOND);
         InputState {
@@ -179,7 +187,26 @@ impl InputState {
             joiner: FragmentJoiner::default(),
             restorer: is_superset.then(|| Restorer::new(checks)),
             carry: Carry::default(),
+            odd_intervals,
+            missing: Vec::new(),
         }
+    }
+
+    /// The gaps before the records of a part that drop counters show. `bytes` is the whole input.
+    pub fn missing_in(&mut self, records: &Records, bytes: &[u8], ledger: &mut Ledger) -> Vec<(usize, LossNote)> {
+        let odd = std::mem::take(&mut self.odd_intervals);
+        self.missing.extend(intervals::missing(&odd, bytes));
+        let (base, frames) = (records.base, &records.frames);
+        let end = frames.last().map_or(base, |last| base + u64::from(last.offset) + 1);
+        let count = self.missing.partition_point(|missing| missing.before < end);
+        let gaps =
+            self.missing.drain(..count).filter_map(|Missing { before: offset, is_place_known, at_least: at_least_lost }| {
+                let kind = losses::EVENTS_MISSING;
+                ledger.enter(kind, offset, at_least_lost);
+                let number = frames.partition_point(|stored| base + u64::from(stored.offset) < offset);
+                is_place_known.then_some((number, LossNote { kind, offset, bytes: 0, at_least_lost }))
+            });
+        gaps.collect()
     }
 
     /// An upper limit of the events since the last drop counter, from the average of the whole session, with a margin for bursts.

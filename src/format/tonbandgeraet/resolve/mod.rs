@@ -215,6 +215,8 @@ impl Resolver {
         let mut gaps = enter_part(records, &mut input.joiner, searched, out.ledger);
         if let Some(restorer) = &mut input.restorer {
             gaps = merge_gaps(gaps, restorer.restore(records, out.ledger));
+        } else {
+            gaps = merge_gaps(gaps, input.missing_in(records, bytes, out.ledger));
         }
         let records = &*records;
         let carry = std::mem::take(&mut input.carry);
@@ -396,6 +398,10 @@ impl Resolver {
         let input = &mut self.inputs[index];
         for &(_, note) in chunk.gaps.get(start..).unwrap_or(&[]).iter().take_while(|gap| gap.0 < to) {
             note.add_to(&mut input.gap);
+            if note.kind == losses::EVENTS_MISSING {
+                // The bytes that are there are sound.
+                continue;
+            }
             // Bad frames may have been a change of the core, and there may be more damage, of times of any core.
             input.is_core_in_doubt = true;
             input.states.iter_mut().for_each(|state| state.clock.note_damage());
