@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
+use super::Status;
 use super::args::{MoreInputs, ReadArgs};
 use super::plan::{Place, PlanError, Reading, Recordings, SourceName, Verbosity, plan_many, reading};
 use super::progress::ProgressMeter;
 use super::recording_figures::{Summaries, report_problems, write_contents};
 use super::source::{Opened, OpenedTogether, blame};
-use super::Status;
 use crate::input::InputError;
 use crate::pipeline::{self, Options, Source, Surveyed};
 use crate::report::info::{InfoFile, RecordingInfo};

@@ -152,7 +152,8 @@ impl Summaries {
 
     /// Prints the table, if there is one.
     pub(super) fn say_table(&self) {
-        let word = |status: InputStatus, text: &str| color::status(status, if status == InputStatus::Converted { "read" } else { text });
+        let word =
+            |status: InputStatus, text: &str| color::status(status, if status == InputStatus::Converted { "read" } else { text });
         self.rows.iter().for_each(|rows| say_as_is(&table(rows, word)));
     }
 }

@@ -124,7 +124,8 @@ impl Intervals {
         for (run, after) in self.runs.iter().zip(after) {
             before = usual(run).or(before);
             if run.intervals == 1
-                && let Some(usual) = before.or(after).filter(|&usual| after.is_none_or(|after| after == usual))
+                && let Some(usual) =
+                    before.or(after).filter(|&usual| usual != run.frames && after.is_none_or(|after| after == usual))
             {
                 odd.push(OddInterval { place: run.place, frames: run.frames, usual });
             }
