@@ -90,7 +90,8 @@ fn zeros_cost_a_few_passes_and_little_memory_in_every_format() {
         let all = faults_with(&|_| input.release(whole.clone()));
         let passes = (all - of_heap) as f64 / faults_per_pass as f64;
         println!("{}: {passes:.1} passes", format.name());
-        // Windows look beyond their ends, so it is more than the two passes and the hash. A search to the end for each window is more than 20.
-        assert!(passes < 12.0, "{}: {passes:.1} passes over the input", format.name());
+        // Windows look beyond their ends, so it is more than the two passes and the hash: up to 12.4 on a busy machine, where the kernel reads fewer
+        // pages ahead. A search to the end for each window is more than 20.
+        assert!(passes < 17.0, "{}: {passes:.1} passes over the input", format.name());
     }
 }
