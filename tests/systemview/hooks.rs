@@ -1,6 +1,6 @@
 //! What SEGGER's target library and its hooks for FreeRTOS record in cases that their documentation does not mention.
 
-use traceconv::format::systemview::encode::{self, numbers};
+use traceconv::format::systemview::encode::numbers;
 use traceconv::format::systemview::packet;
 use traceconv::format::systemview::record::id;
 use traceconv::model::{EventKind, losses};

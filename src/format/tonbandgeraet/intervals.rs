@@ -216,7 +216,7 @@ impl OddInterval {
         let counted = (self.frames.saturating_sub(metadata)..=self.frames)
             .map(|frames| (frames, frames.next_multiple_of(self.usual) - frames));
         // By damage, a counter became something else.
-        let is_counter_damaged = (self.frames + 1) % (self.usual + 1) == 0;
+        let is_counter_damaged = (self.frames + 1).is_multiple_of(self.usual + 1);
         let is_explained = is_counter_damaged || counted.clone().any(|(frames, _)| frames == self.usual);
         let least = counted.map(|(_, missing)| missing).min().filter(|_| !is_explained)?;
         // A pause is longer than what is usual here. Where a few events were lost is not known.
