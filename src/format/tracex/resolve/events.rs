@@ -17,7 +17,7 @@ use crate::model::{
     ObjectOp, Packed, PriorityChange, TaskId, TimerCommand, TimerOp, Wait, WaitReason, losses,
 };
 
-/// The limits of nested interrupts, of blocks of byte pools, and of priority inversions that are followed.
+/// The limits of nested interrupts, of blocks of byte pools (also of pools, and of deleted objects), and of priority inversions that are followed.
 const NESTING_LIMIT: usize = 256;
 const BLOCKS_LIMIT: usize = 1 << 16;
 const INVERSIONS_LIMIT: usize = 64;
@@ -748,9 +748,9 @@ impl Scene<'_, '_> {
             id::MUTEX_PUT => self.mutex_put(info),
             id::MUTEX_DELETE => self.operate(object, RecursiveMutex, ObjectOp::Delete, Level::UNKNOWN),
             id::EVENT_FLAGS_CREATE => {
-                self.kernel.flags.insert(object, 0);
-                if let Some(object) = self.object(object, ObjectKind::EventGroup) {
-                    self.push(EventKind::Bits { object, op: BitsOp::Reported, bits: 0, after: 0 });
+                if let Some(group) = self.object(object, ObjectKind::EventGroup) {
+                    self.kernel.flags.insert(object, 0);
+                    self.push(EventKind::Bits { object: group, op: BitsOp::Reported, bits: 0, after: 0 });
                 }
             }
             id::EVENT_FLAGS_GET => self.flags_get(info),
@@ -766,7 +766,7 @@ impl Scene<'_, '_> {
             id::BYTE_ALLOCATE if one != 0 || three == 0 => {
                 if self.kernel.blocks.len() < BLOCKS_LIMIT && one != 0 {
                     self.kernel.blocks.insert(one, two);
-                    self.kernel.changes.insert(object, self.time);
+                    self.note_change(object);
                 }
                 self.push(EventKind::Heap { op: HeapOp::Allocate, address: Packed(u64::from(one)), bytes: two });
             }
@@ -774,14 +774,12 @@ impl Scene<'_, '_> {
                 let bytes = self.kernel.blocks.remove(&one).unwrap_or(0);
                 self.push(EventKind::Heap { op: HeapOp::Free, address: Packed(u64::from(one)), bytes });
                 // The free bytes are those before this, since the last change: how much one of these costs is not recorded.
-                let since = self.kernel.changes.insert(object, self.time).unwrap_or(self.time);
+                let since = self.note_change(object).unwrap_or(self.time);
                 if let Some(object) = self.object(object, MemoryPool) {
                     self.push(EventKind::LateObjectLevel { object, level: three, since: Packed(since.0) });
                 }
             }
-            id::BYTE_POOL_CREATE => {
-                self.kernel.changes.insert(object, self.time);
-            }
+            id::BYTE_POOL_CREATE => _ = self.note_change(object),
             id::THREAD_CREATE => {
                 if let Some(thread) = self.thread(object) {
                     (thread.priority, thread.has_priority) = (Some(one), true);
@@ -832,6 +830,13 @@ impl Scene<'_, '_> {
             id::TIMER_DELETE => self.timer(object, TimerOp::Done(TimerCommand::Delete), 0),
             _ => {}
         }
+    }
+
+    /// The free bytes of a pool change. When they did before, if that is known.
+    fn note_change(&mut self, pool: u32) -> Option<Nanos> {
+        let changes = &mut self.kernel.changes;
+        let has_room = changes.len() < BLOCKS_LIMIT || changes.contains_key(&pool);
+        has_room.then(|| changes.insert(pool, self.time)).flatten()
     }
 
     /// The registry has only the last name of an address.

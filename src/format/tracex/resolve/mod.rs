@@ -239,7 +239,7 @@ impl Resolve for Resolver {
             facts.hints.extend(unused);
             if self.recreated > 0 {
                 facts.hints.push(format!(
-                    "{} threads and objects were created where another one had been deleted: those before it have the name of the last one, \
+                    "Threads or objects were created where others had been deleted ({} of them): the earlier ones have the name of the last one, \
                      because only that is kept.",
                     self.recreated
                 ));
