@@ -144,17 +144,19 @@ impl Summaries {
                 });
             }
         }
-        let status = if is_skipped { Some(InputStatus::Skipped) } else { None };
-        self.rows.iter_mut().for_each(|rows| {
+        let status = is_skipped.then_some(InputStatus::Skipped);
+        if let Some(rows) = &mut self.rows {
             rows.extend(inputs.iter().cloned().map(|input| InputReport { status, ..input }));
-        });
+        }
     }
 
     /// Prints the table, if there is one.
     pub(super) fn say_table(&self) {
         let word =
             |status: InputStatus, text: &str| color::status(status, if status == InputStatus::Converted { "read" } else { text });
-        self.rows.iter().for_each(|rows| say_as_is(&table(rows, word)));
+        if let Some(rows) = &self.rows {
+            say_as_is(&table(rows, word));
+        }
     }
 }
 

@@ -105,11 +105,20 @@ pub struct Task {
     pub kind: TaskKind,
     /// The target session (counted from 0) it lived in.
     pub session: u32,
-    /// Whether the recording never reports that a task becomes ready: then a task that leaves its core without a reason may be ready or
-    /// may wait.
-    pub readiness_is_unrecorded: bool,
-    /// Whether the recording states each wait: then a task that leaves its core without a reason is ready.
-    pub waits_are_recorded: bool,
+    /// Which of its waits are recorded.
+    pub waits: RecordedWaits,
+}
+
+/// Which waits of a task are recorded. This decides on its state when it leaves its core without a reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecordedWaits {
+    /// Their ends, when tasks become ready: the task waited if it is made ready before it runs again.
+    #[default]
+    Ends,
+    /// Each of them: the task is ready.
+    All,
+    /// Nothing: the task may be ready or may wait.
+    Nothing,
 }
 
 /// An interrupt on one core.

@@ -29,7 +29,8 @@ pub use batch::{Args, EventBatch, Judged, Label, LogNote, LogSeverity, TextArena
 pub use clock::{ClockKind, ClockReading, ClockReadings, SideClock, Thinned};
 pub use entity::{
     CoreId, Entities, EntityCounts, GradeId, Group, GroupId, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, LogGrade, MachineId,
-    NameId, Object, ObjectId, ObjectKind, PriorityOrder, Session, Source, SourceId, Task, TaskId, TaskKind, numbered,
+    NameId, Object, ObjectId, ObjectKind, PriorityOrder, RecordedWaits, Session, Source, SourceId, Task, TaskId, TaskKind,
+    numbered,
 };
 pub use event::{
     BitsOp, Event, EventKind, FromIsr, HeapOp, Level, ObjectOp, Packed, PriorityChange, ReportedState, StreamOp, TimerCommand,

@@ -3,10 +3,10 @@
 //!
 //! A task that leaves its core without a stated reason is *undecided*: if it is made ready before it runs again, it waited (reason
 //! unknown); if it runs again without that, it was pre-empted. If the recording never reports that tasks become ready, its state is
-//! unknown until it runs again; if it states each wait, the task is ready. If the continuation of an undecided task was not seen, the tasks that ran instead of it are the evidence
-//! ([`Scheduling::presumed`]).
+//! unknown until it runs again; if it states each wait, the task is ready. If the continuation of an undecided task was not seen, the tasks that
+//! ran instead of it are the evidence ([`Scheduling::presumed`]).
 
-use super::{CoreId, PriorityOrder, ReportedState, Task, TaskKind, Wait, WaitReason};
+use super::{CoreId, PriorityOrder, RecordedWaits, ReportedState, Task, TaskKind, Wait, WaitReason};
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,8 +78,8 @@ impl Scheduling {
             Some(Leaving::Wait(wait)) => (TaskStatus::Waiting, Some(wait)),
             Some(Leaving::Suspended) => (TaskStatus::Suspended, None),
             Some(Leaving::Deleted) => (TaskStatus::Deleted, None),
-            None if task.kind == TaskKind::Idle || task.waits_are_recorded => (TaskStatus::Ready, None),
-            None if task.readiness_is_unrecorded => (TaskStatus::Unknown, None),
+            None if task.kind == TaskKind::Idle || task.waits == RecordedWaits::All => (TaskStatus::Ready, None),
+            None if task.waits == RecordedWaits::Nothing => (TaskStatus::Unknown, None),
             None => {
                 self.is_outrun = false;
                 (TaskStatus::Undecided, None)

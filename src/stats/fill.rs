@@ -10,8 +10,8 @@ use super::spread::Distribution;
 use super::tasks::{LongestWait, TaskState};
 use super::{LOG_SEVERITIES, Statistics};
 use crate::model::{
-    CoreId, Entities, IsrId, LaneId, LaneKind, LaneOwner, MachineId, NameId, ObjectId, StepResult, TaskId, Wait, WaitReason,
-    numbered,
+    CoreId, Entities, IsrId, LaneId, LaneKind, LaneOwner, MachineId, NameId, ObjectId, RecordedWaits, StepResult, TaskId, Wait,
+    WaitReason, numbered,
 };
 
 fn log_reports(counts: &[u64; LOG_SEVERITIES.len()]) -> Vec<LogReport> {
@@ -205,7 +205,7 @@ impl LaneState {
 
 fn task_report(id: u32, state: &TaskState, entities: &Entities, known_ns: &dyn Fn(usize) -> u64) -> TaskReport {
     let task = entities.tasks.get(id as usize);
-    let readiness_is_recorded = task.is_none_or(|task| !task.readiness_is_unrecorded);
+    let readiness_is_recorded = task.is_none_or(|task| task.waits != RecordedWaits::Nothing);
     let used = || state.run_ns.iter().enumerate().filter(|(_, run_ns)| **run_ns > 0);
     let run_ns = state.run_ns.iter().sum();
     let on_core = |(core, &run_ns): (usize, &u64)| TaskOnCore {

@@ -2,7 +2,9 @@
 
 use super::report::StatisticsReport;
 use super::*;
-use crate::model::{Event, Isr, Level, LossNote, Nanos, Object, ObjectKind, ObjectOp, Task, TaskKind, Wait, WaitReason, losses};
+use crate::model::{
+    Event, Isr, Level, LossNote, Nanos, Object, ObjectKind, ObjectOp, RecordedWaits, Task, TaskKind, Wait, WaitReason, losses,
+};
 
 const IDLE: TaskId = TaskId(0);
 const HIGH: TaskId = TaskId(1);
@@ -15,14 +17,7 @@ const LOCK: ObjectId = ObjectId(1);
 fn entities() -> Entities {
     let mut entities = Entities::default();
     for (number, name, kind) in [(1, "IDLE", TaskKind::Idle), (2, "high", TaskKind::Normal), (3, "low", TaskKind::Normal)] {
-        entities.add_task(Task {
-            number,
-            name: Some(name.into()),
-            kind,
-            session: 0,
-            readiness_is_unrecorded: false,
-            waits_are_recorded: false,
-        });
+        entities.add_task(Task { number, name: Some(name.into()), kind, session: 0, waits: RecordedWaits::Ends });
     }
     for (number, name) in [(15, Some("SysTick".into())), (37, None)] {
         entities.add_isr(Isr { number, name, core: CoreId(0), session: 0 });
@@ -264,14 +259,7 @@ fn a_pre_emption_counts_if_its_end_is_not_seen() {
 #[test]
 fn readiness_that_is_not_recorded_is_not_zero() {
     let mut entities = entities();
-    let unrecorded = Task {
-        number: 4,
-        name: None,
-        kind: TaskKind::Normal,
-        session: 0,
-        readiness_is_unrecorded: true,
-        waits_are_recorded: false,
-    };
+    let unrecorded = Task { number: 4, name: None, kind: TaskKind::Normal, session: 0, waits: RecordedWaits::Nothing };
     let task = entities.add_task(unrecorded).unwrap();
     let events = [(0, task), (10, LOW), (20, task)];
     let event = |(time, task)| Event { time: Nanos(time), core: CoreId(0), kind: EventKind::SwitchedIn(task) };

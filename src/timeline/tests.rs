@@ -5,7 +5,7 @@ use super::{Settings, Timeline};
 use crate::model::losses::DROPPED_BY_TARGET;
 use crate::model::{
     Args, CoreId, Entities, Event, EventBatch, EventKind, HeapOp, Isr, IsrId, Label, Lane, LaneId, LaneKind, LaneOwner, Level,
-    LossNote, Nanos, Object, ObjectId, ObjectKind, ObjectOp, Packed, Task, TaskId, TaskKind, Wait, WaitReason,
+    LossNote, Nanos, Object, ObjectId, ObjectKind, ObjectOp, Packed, RecordedWaits, Task, TaskId, TaskKind, Wait, WaitReason,
 };
 use crate::track::{Flow, OpKind, PrevState, SwitchRow};
 
@@ -13,14 +13,7 @@ use crate::track::{Flow, OpKind, PrevState, SwitchRow};
 fn entities(tasks: u32) -> Entities {
     let mut all = Entities::default();
     for number in 1..=tasks {
-        all.add_task(Task {
-            number,
-            name: None,
-            kind: TaskKind::Normal,
-            session: 0,
-            readiness_is_unrecorded: false,
-            waits_are_recorded: false,
-        });
+        all.add_task(Task { number, name: None, kind: TaskKind::Normal, session: 0, waits: RecordedWaits::Ends });
     }
     for owner in [LaneOwner::Firmware, LaneOwner::Task(TaskId(0))] {
         all.add_lane(Lane { number: 1, name: None, owner, kind: LaneKind::Events, session: 0 });
@@ -164,9 +157,7 @@ fn a_task_that_is_made_ready_by_another_core_within_a_tick_has_left() {
 fn the_state_of_a_task_that_left_for_good_is_not_guessed() {
     let mut entities = entities(3);
     let kind = TaskKind::Idle;
-    let idle = entities
-        .add_task(Task { number: 9, name: None, kind, session: 0, readiness_is_unrecorded: false, waits_are_recorded: false })
-        .unwrap();
+    let idle = entities.add_task(Task { number: 9, name: None, kind, session: 0, waits: RecordedWaits::Ends }).unwrap();
     let run = |task| EventKind::SwitchedIn(TaskId(task));
     let left = |events: &[(u64, u16, EventKind)]| switches(events, &entities)[0][2].prev_state;
     assert_eq!(left(&[(10, 0, run(0)), (11, 1, run(1)), (20, 0, run(2)), (90, 1, run(1))]), PrevState::Unknown);
@@ -276,14 +267,7 @@ fn switches(events: &[(u64, u16, EventKind)], entities: &Entities) -> Vec<Vec<Sw
 fn a_core_whose_recording_ends_early_runs_nothing_known_after_that() {
     let mut entities = Entities::default();
     for number in [7, 8] {
-        entities.add_task(Task {
-            number,
-            name: None,
-            kind: TaskKind::Normal,
-            session: 0,
-            readiness_is_unrecorded: false,
-            waits_are_recorded: false,
-        });
+        entities.add_task(Task { number, name: None, kind: TaskKind::Normal, session: 0, waits: RecordedWaits::Ends });
     }
     let rows = switches(
         &[

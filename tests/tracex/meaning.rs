@@ -4,7 +4,7 @@ use traceconv::format::tracex::generate::{GenerateOptions, generate_with_truth};
 use traceconv::format::tracex::layout::{ENTRY_BYTES, Layout};
 use traceconv::format::tracex::names::id;
 use traceconv::format::{FormatOptions, OptionValue};
-use traceconv::model::{EventKind, ObjectOp, PriorityChange, Rate, WaitReason, losses};
+use traceconv::model::{EventKind, ObjectOp, PriorityChange, Rate, RecordedWaits, WaitReason, losses};
 
 use crate::captures::{self, Events};
 use crate::common::run::Subject;
@@ -376,16 +376,16 @@ fn a_thread_that_leaves_without_a_reason_is_ready() {
     use captures::{MAIN, SLEEP, SUSPENDED, THIRD, WORKER};
     let mut events = Events::default();
     events.by(WORKER, 120, [0; 4]).by(THIRD, 120, [0; 4]).by(THIRD, id::THREAD_SUSPEND_API, [WORKER, 0, 0, 0]);
-    let is_recorded = |events: &Events| {
+    let recorded = |events: &Events| {
         let mut recorded = Vec::new();
         subject().resolve(&events.buffer().bytes(), 1 << 20, |_, entities| {
-            recorded = entities.tasks.iter().map(|task| (task.waits_are_recorded, task.readiness_is_unrecorded)).collect();
+            recorded = entities.tasks.iter().map(|task| task.waits).collect();
         });
         recorded
     };
-    assert_eq!(is_recorded(&events)[0], (false, true));
+    assert_eq!(recorded(&events)[0], RecordedWaits::Nothing);
     events.by(THIRD, id::THREAD_SUSPEND, [WORKER, SUSPENDED, 0, THIRD]).suspend(THIRD, SLEEP, MAIN);
-    assert_eq!(is_recorded(&events)[0], (true, false));
+    assert_eq!(recorded(&events)[0], RecordedWaits::All);
 }
 
 /// The recorded free bytes of a byte pool are those before a block is given back.

@@ -14,7 +14,7 @@ use super::names::Names;
 use crate::clock::SESSIONS_LIMIT;
 use crate::model::{
     CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, PriorityOrder,
-    RecentMap, Session, Task, TaskId, TaskKind,
+    RecentMap, RecordedWaits, Session, Task, TaskId, TaskKind,
 };
 use crate::symbols::exception_name;
 
@@ -338,8 +338,7 @@ impl Shared {
             name,
             kind,
             session,
-            readiness_is_unrecorded: false,
-            waits_are_recorded: false,
+            waits: RecordedWaits::Ends,
         })?;
         self.ids(session)?.tasks.insert(key, task);
         Some(task)
@@ -350,8 +349,7 @@ impl Shared {
             return Some(task);
         }
         let (name, kind) = (Some("IDLE".into()), TaskKind::Idle);
-        let idle =
-            Task { number: u32::from(core.0), name, kind, session, readiness_is_unrecorded: false, waits_are_recorded: false };
+        let idle = Task { number: u32::from(core.0), name, kind, session, waits: RecordedWaits::Ends };
         let task = entities.add_task(idle)?;
         self.ids(session)?.idle.insert(u64::from(core.0), task);
         Some(task)

@@ -4,7 +4,9 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, Object, ObjectId, ObjectKind, Task, TaskId};
+use crate::model::{
+    CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, Object, ObjectId, ObjectKind, RecordedWaits, Task, TaskId,
+};
 
 use super::names::{Fact, Names, Subject};
 
@@ -124,8 +126,7 @@ impl Ids {
             name: scope.name(Subject::Task(id)),
             kind: scope.names.task_kind(id, scope.input, scope.starts),
             session: scope.session,
-            readiness_is_unrecorded: scope.names.unrecorded.readiness,
-            waits_are_recorded: false,
+            waits: if scope.names.unrecorded.readiness { RecordedWaits::Nothing } else { RecordedWaits::Ends },
         };
         let handle = entities.add_task(task)?;
         self.tasks.set(id, handle.0);

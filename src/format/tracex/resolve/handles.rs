@@ -10,7 +10,7 @@ use super::super::names::Names;
 use super::super::scan::Registered;
 use crate::model::{
     Arg, ArgValue, Args, CoreId, Entities, EventBatch, Isr, IsrId, Label, Lane, LaneId, LaneKind, LaneOwner, NameId, Object,
-    ObjectId, ObjectKind, PriorityOrder, RecentMap, Session, Task, TaskId, TaskKind,
+    ObjectId, ObjectKind, PriorityOrder, RecentMap, RecordedWaits, Session, Task, TaskId, TaskKind,
 };
 
 /// An option to wait without limit.
@@ -201,8 +201,8 @@ impl Handles {
         let name = self.name(pointer);
         let is_timer = name.as_deref() == Some("System Timer Thread");
         let kind = if is_timer { TaskKind::TimerService } else { TaskKind::Normal };
-        let (waits_are_recorded, readiness_is_unrecorded) = (self.waits_are_recorded, !self.waits_are_recorded);
-        entities.add_task(Task { number: pointer, name, kind, session: 0, readiness_is_unrecorded, waits_are_recorded })
+        let waits = if self.waits_are_recorded { RecordedWaits::All } else { RecordedWaits::Nothing };
+        entities.add_task(Task { number: pointer, name, kind, session: 0, waits })
     }
 
     pub fn idle(&mut self, core: CoreId, entities: &mut Entities) -> Option<TaskId> {
@@ -210,14 +210,7 @@ impl Handles {
             return Some(idle);
         }
         let (number, name, kind) = (u32::from(core.0), Some("idle".into()), TaskKind::Idle);
-        let idle = entities.add_task(Task {
-            number,
-            name,
-            kind,
-            session: 0,
-            readiness_is_unrecorded: false,
-            waits_are_recorded: true,
-        })?;
+        let idle = entities.add_task(Task { number, name, kind, session: 0, waits: RecordedWaits::All })?;
         self.idle.insert(core, idle);
         Some(idle)
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::super::record::{TASK_TYPE, TYPES, name_of};
 use super::super::scan::Listed;
 use super::facts::Filtered;
-use crate::model::{Entities, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, Task, TaskId, TaskKind};
+use crate::model::{
+    Entities, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, RecordedWaits, Task, TaskId, TaskKind,
+};
 
 /// The lane of low-power sleep, after those of the 256 ids.
 pub const LOW_POWER_LANE: usize = 256;
@@ -102,15 +104,8 @@ impl Ids {
             Some("Tmr Svc") => TaskKind::TimerService,
             _ => TaskKind::Normal,
         };
-        let (session, readiness_is_unrecorded) = (self.session, self.filtered.readiness);
-        let task = entities.add_task(Task {
-            number: u32::from(number),
-            name,
-            kind,
-            session,
-            readiness_is_unrecorded,
-            waits_are_recorded: false,
-        });
+        let waits = if self.filtered.readiness { RecordedWaits::Nothing } else { RecordedWaits::Ends };
+        let task = entities.add_task(Task { number: u32::from(number), name, kind, session: self.session, waits });
         self.tasks[usize::from(number)] = task;
         task
     }
