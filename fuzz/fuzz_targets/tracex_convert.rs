@@ -29,6 +29,7 @@ fn buffer(choice: u8, input: &[u8]) -> Vec<u8> {
     let thread = |pointer| Object { kind: 1, pointer, parameters: [0, 200], priority: Some(pointer), name: "thread" };
     Buffer {
         is_big: choice & 2 != 0,
+        is_wide: choice & 8 != 0,
         time_mask: if choice & 4 != 0 { 0xFFFF } else { u32::MAX },
         objects: (1..4).map(thread).collect(),
         slots: 1 + usize::from(choice >> 3) * 8,

@@ -71,7 +71,7 @@ impl Events {
     /// The trace buffer, with as many entries as there are events.
     pub fn buffer(&self) -> Buffer {
         let slots = self.words.len();
-        Buffer { is_big: false, time_mask: u32::MAX, objects: registry(), slots, events: self.words.clone() }
+        Buffer { is_big: false, is_wide: false, time_mask: u32::MAX, objects: registry(), slots, events: self.words.clone() }
     }
 }
 

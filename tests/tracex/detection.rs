@@ -1,10 +1,11 @@
 //! Recognition: every trace buffer, also in memory, and nothing else.
 
-use traceconv::format::tracex::layout::{HEADER_BYTES, TAIL};
+use traceconv::format::tracex::generate::GenerateOptions;
+use traceconv::format::tracex::layout::TAIL;
 use traceconv::format::{FORMATS, Format};
 use traceconv::input::{Input, ReadOptions};
 
-use crate::run::{Cut, convert, generated, subject};
+use crate::run::{Cut, convert, generated, generated_with, subject};
 
 fn score(format: &dyn Format, sample: &[u8]) -> u8 {
     format.probe(sample, true).map_or(0, |probe| probe.score)
@@ -37,7 +38,7 @@ fn other_files_are_not_recognised() {
     };
     // The magic, the base address, the start of the registry, the end of the ring.
     assert_eq!([with(0, 0), with(8, 1), with(12, 1), with(31, 0)], [0; 4]);
-    assert_eq!(score(format, &capture[..HEADER_BYTES - 1]), 0);
+    assert_eq!(score(format, &capture[..47]), 0);
     let text = "TXTB, a text, with words; and lines.\n".repeat(300);
     for (name, sample) in [("text", text.as_bytes()), ("zeros", &[0; 5000]), ("ones", &[0xFF; 5000]), ("nothing", &[])] {
         assert_eq!(score(format, sample), 0, "{name}");
@@ -47,12 +48,16 @@ fn other_files_are_not_recognised() {
 /// The content of the memory does not matter: neither what is around the trace buffer nor where it begins.
 #[test]
 fn buffers_in_memory_are_found_and_read_as_files() {
-    for (seed, before, after) in [(0, 0, 16), (1, 7, 0), (2, 300_000, 1 << 20)] {
-        let capture = generated(9_000, seed);
+    let wide = [(2, 0, 0), (3, 7, 9), (5, 300_000, 1 << 20)].map(|place| (true, place));
+    for (is_wide, (seed, before, after)) in
+        [(0, 0, 16), (1, 7, 0), (2, 300_000, 1 << 20)].map(|place| (false, place)).into_iter().chain(wide)
+    {
+        let options = GenerateOptions { bytes: 9_000, seed, is_big: seed % 2 == 1, is_wide, ..GenerateOptions::default() };
+        let capture = generated_with(&options);
         let mut image: Vec<u8> = (0..before).map(|index: usize| (index % 251) as u8).collect();
         // The kernel's code has the magic, and the tail of a header may be left over from something else.
         image.extend(b"BTXT".repeat(before / 4000));
-        image.extend(TAIL.repeat(usize::from(before > 1000)));
+        image.extend(TAIL.map(u32::to_le_bytes).concat().repeat(usize::from(before > 1000)));
         image.extend([0xEE; 40].repeat(usize::from(before > 0)));
         let start = image.len();
         image.extend(&capture);

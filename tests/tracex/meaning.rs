@@ -1,10 +1,11 @@
 //! Times, order, waits and names.
 
+use traceconv::format::tracex::encode::Buffer;
 use traceconv::format::tracex::generate::{GenerateOptions, generate_with_truth};
 use traceconv::format::tracex::layout::{ENTRY_BYTES, Layout};
 use traceconv::format::tracex::names::id;
 use traceconv::format::{FormatOptions, OptionValue};
-use traceconv::model::{EventKind, ObjectOp, PriorityChange, Rate, RecordedWaits, WaitReason, losses};
+use traceconv::model::{ArgValue, EventKind, ObjectOp, PriorityChange, Rate, RecordedWaits, WaitReason, losses};
 
 use crate::captures::{self, Events};
 use crate::common::run::Subject;
@@ -13,8 +14,9 @@ use crate::run::{Cut, convert, generated_with, subject};
 /// The ring is unrolled, and a clock of any length is unwrapped: every event has the time that the generator knows.
 #[test]
 fn times_are_those_of_the_target() {
-    for (seed, (is_big, time_bits)) in (0..).zip([(false, 32), (true, 32), (false, 24), (true, 16)]) {
-        let options = GenerateOptions { bytes: 200_000, seed, is_big, time_bits, ..GenerateOptions::default() };
+    let targets = [[false, false], [true, false], [false, true], [true, true]];
+    for (seed, ([is_big, is_wide], time_bits)) in (0..).zip(targets.into_iter().zip([32, 16, 24, 32])) {
+        let options = GenerateOptions { bytes: 200_000, seed, is_big, is_wide, time_bits, ..GenerateOptions::default() };
         let (capture, truth) = generate_with_truth(&options);
         for cut in [Cut::WHOLE, Cut::SMALL] {
             let mut times = Vec::new();
@@ -236,7 +238,12 @@ fn a_message_to_a_full_queue_is_not_sent() {
         queue.parameters = parameters;
         buffer
     });
-    for buffer in [created.buffer()].into_iter().chain(registered) {
+    // A message of four words, and memory for one, which is twice as large with wide words.
+    let mut wide = Events::default();
+    wide.by(captures::MAIN, id::QUEUE_CREATE, [captures::QUEUE, 4, 0x2000_3000, 32]);
+    sends(&mut wide);
+    let wide = Buffer { is_wide: true, ..wide.buffer() };
+    for buffer in [created.buffer(), wide].into_iter().chain(registered) {
         let mut ops = Vec::new();
         subject().resolve(&buffer.bytes(), 1 << 20, |batch, _| {
             ops.extend(batch.events.iter().filter_map(|event| match event.kind {
@@ -245,6 +252,36 @@ fn a_message_to_a_full_queue_is_not_sent() {
             }));
         });
         assert_eq!(ops, [(ObjectOp::Send, Some(1)), (ObjectOp::SendFailed, None)]);
+    }
+}
+
+/// Fields of 64 bits are whole, and addresses above 4 GiB are those of the objects.
+#[test]
+fn wide_words_are_read_whole() {
+    for is_big in [false, true] {
+        let mut events = Events::default();
+        events.by(captures::MAIN, id::SEMAPHORE_PUT, [captures::SEMAPHORE, 3, 0, 0]);
+        events.by(captures::MAIN, 4096, [7, 0, captures::FOREVER, captures::QUEUE]);
+        let mut bytes = Buffer { is_big, is_wide: true, ..events.buffer() }.bytes();
+        let layout = Layout::read(&bytes).expect("it has a header");
+        let upper = usize::from(!is_big) * 4;
+        for (entry, word) in [(0, 4), (1, 4), (1, 5), (1, 6)] {
+            let at = layout.ring + entry * layout.entry_bytes() + word * layout.word_bytes + upper;
+            bytes[at..at + 4].copy_from_slice(&if is_big { 0x10u32.to_be_bytes() } else { 0x10u32.to_le_bytes() });
+        }
+        let mut fields = Vec::new();
+        subject().resolve(&bytes, 1 << 20, |batch, _| {
+            let args = batch.events.iter().filter_map(|event| match event.kind {
+                EventKind::Instant { args, .. } => Some(batch.args_of(args)),
+                _ => None,
+            });
+            fields.extend(args.map(|args| args.iter().map(|arg| arg.value()).collect::<Vec<_>>()));
+        });
+        let [put, user] = &fields[..] else { panic!("{fields:?}") };
+        assert!(matches!(put[..3], [ArgValue::Name(_), ArgValue::Uint(3), ArgValue::Uint(0)]), "{put:?}");
+        let wide = [ArgValue::Hex(0x10_0000_0007), ArgValue::Hex(0x10_0000_0000), ArgValue::Hex(0x10_FFFF_FFFF)];
+        assert_eq!(user[..3], wide);
+        assert!(matches!(user[3], ArgValue::Name(_)), "{user:?}");
     }
 }
 

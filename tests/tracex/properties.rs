@@ -33,14 +33,14 @@ fn event() -> impl Strategy<Value = [u32; 8]> {
 
 fn buffer() -> impl Strategy<Value = Buffer> {
     let mask = prop::sample::select(vec![u32::MAX, 0xFFFF, 0xFF, 0, 0x0F0F]);
-    (any::<bool>(), mask, prop::collection::vec(event(), 0..150), 1usize..150).prop_map(
-        |(is_big, time_mask, mut events, slots)| {
+    (any::<[bool; 2]>(), mask, prop::collection::vec(event(), 0..150), 1usize..150).prop_map(
+        |([is_big, is_wide], time_mask, mut events, slots)| {
             let mut now = 0u32;
             for event in &mut events {
                 now = now.wrapping_add(event[3]);
                 event[3] = now & time_mask;
             }
-            Buffer { is_big, time_mask, objects: registry(), slots, events }
+            Buffer { is_big, is_wide, time_mask, objects: registry(), slots, events }
         },
     )
 }
@@ -59,7 +59,14 @@ proptest! {
     #[test]
     fn any_bytes_give_a_sound_trace(mut bytes in prop::collection::vec(any::<u8>(), 0..2000), header in any::<bool>()) {
         if header {
-            let buffer = Buffer { is_big: false, time_mask: u32::MAX, objects: Vec::new(), slots: bytes.len() / 32, events: Vec::new() };
+            let buffer = Buffer {
+                is_big: false,
+                is_wide: false,
+                time_mask: u32::MAX,
+                objects: Vec::new(),
+                slots: bytes.len() / 32,
+                events: Vec::new(),
+            };
             let start = buffer.bytes();
             let len = 48.min(bytes.len()).min(start.len());
             bytes[..len].copy_from_slice(&start[..len]);
@@ -69,7 +76,7 @@ proptest! {
 
     /// A header that is damaged reads as no header, or as another one, and never beyond the input.
     #[test]
-    fn any_header_gives_a_sound_trace(buffer in buffer(), changes in prop::collection::vec((0usize..48, any::<u8>()), 0..4)) {
+    fn any_header_gives_a_sound_trace(buffer in buffer(), changes in prop::collection::vec((0usize..96, any::<u8>()), 0..4)) {
         let mut bytes = buffer.bytes();
         for (at, byte) in changes {
             bytes[at] = byte;
@@ -87,7 +94,7 @@ proptest! {
         let found: Vec<[u32; 8]> = records.records.iter().map(|record| match record {
             Record::Event(entry) => {
                 let [one, two, three, four] = entry.info;
-                [entry.thread, entry.priority, entry.core << 24 | entry.id, entry.time, one, two, three, four]
+                [entry.thread, entry.priority, entry.core << 24 | entry.id, entry.time as u32, one, two, three, four]
             }
             Record::Bad(bad) => panic!("{bad:?}"),
         }).collect();

@@ -8,13 +8,13 @@ use std::ops::Range;
 use crate::format::{Decode, Part};
 use crate::model::{LossKind, losses};
 
-use super::layout::{ENTRY_BYTES, Layout};
+use super::layout::{ENTRY_BYTES, ENTRY_WORDS, Layout};
 use super::names::LAST;
 
 /// More cores than ThreadX SMP has.
 pub const CORES_LIMIT: u32 = 64;
 
-/// An event, as recorded.
+/// An event, as recorded, of wide words the lower 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// Where it is in the input, in bytes.
@@ -28,7 +28,7 @@ pub struct Entry {
     /// The core of ThreadX SMP.
     pub core: u32,
     /// The time stamp.
-    pub time: u32,
+    pub time: u64,
     /// The information fields.
     pub info: [u32; 4],
 }
@@ -55,9 +55,17 @@ impl Slot {
     #[inline]
     #[must_use]
     pub fn read(layout: &Layout, input: &[u8], at: usize) -> Slot {
-        let entry = input.get(at..).and_then(<[u8]>::first_chunk::<ENTRY_BYTES>);
-        let word = |number: usize| entry.map_or(0, |entry| layout.word(entry, 4 * number));
-        let (thread, id) = (word(0), word(2));
+        let ([thread, priority, id, _, info @ ..], time) = match layout.is_wide() {
+            false => {
+                let entry = input.get(at..).and_then(<[u8]>::first_chunk::<ENTRY_BYTES>);
+                let words = std::array::from_fn(|place| entry.map_or(0, |entry| layout.word(entry, 4 * place)));
+                (words, u64::from(words[3]))
+            }
+            true => {
+                let words: [u64; ENTRY_WORDS] = layout.numbers(input, at);
+                (words.map(|word| word as u32), words[3])
+            }
+        };
         if thread == 0 || id == u32::MAX {
             return Slot::Unused;
         }
@@ -65,8 +73,7 @@ impl Slot {
         if id == 0 || id > LAST || core >= CORES_LIMIT {
             return Slot::Bad;
         }
-        let info = [word(4), word(5), word(6), word(7)];
-        Slot::Event(Entry { offset: at as u64, thread, priority: word(1), id, core, time: word(3) & layout.time_mask, info })
+        Slot::Event(Entry { offset: at as u64, thread, priority, id, core, time: time & layout.time_mask, info })
     }
 }
 
@@ -74,9 +81,10 @@ impl Slot {
 pub fn places(layout: &Layout, input: &[u8], part: Range<usize>) -> impl Iterator<Item = usize> {
     let [first, second] = layout.pieces_in(input.len());
     let (start, end) = (second.start, first.end);
-    let number = |at: usize| (at.clamp(start, end) - start).div_ceil(ENTRY_BYTES);
+    let entry_bytes = layout.entry_bytes();
+    let number = |at: usize| (at.clamp(start, end) - start).div_ceil(entry_bytes);
     (number(part.start)..number(part.end)).map(move |number| {
-        let at = first.start + ENTRY_BYTES * number;
+        let at = first.start + entry_bytes * number;
         if at < end { at } else { at - (end - start) }
     })
 }
@@ -120,11 +128,11 @@ impl Records {
             return self.records.extend((!part.is_empty()).then_some(Record::Bad(bad)));
         };
         self.ok_bytes = part.len() as u64;
-        self.records.reserve(part.len() / ENTRY_BYTES);
+        self.records.reserve(part.len() / layout.entry_bytes());
         let ring = layout.ring_in(input.len());
         let is_cut = layout.bytes() > input.len();
         // The entries that a cut ring lacks are older than its first place, unless the oldest of all is one of them.
-        let has_gap = is_cut && layout.oldest > 0 && layout.oldest < ring.len() / ENTRY_BYTES;
+        let has_gap = is_cut && layout.oldest > 0 && layout.oldest < ring.len() / layout.entry_bytes();
         let rest_bytes = input.len().saturating_sub(ring.end) as u64;
         for at in places(&layout, input, part.clone()) {
             if has_gap && at == ring.start {
@@ -134,7 +142,7 @@ impl Records {
             match Slot::read(&layout, input, at) {
                 Slot::Unused => {}
                 Slot::Event(entry) => self.records.push(Record::Event(entry)),
-                Slot::Bad => self.bad(at, ENTRY_BYTES, losses::UNKNOWN_EVENT),
+                Slot::Bad => self.bad(at, layout.entry_bytes(), losses::UNKNOWN_EVENT),
             }
         }
         let rest = part.start.max(ring.end)..part.end;

@@ -1,6 +1,6 @@
 //! Events → a trace buffer, for tests, fuzzing and generated captures.
 
-use super::layout::{ENTRY_BYTES, HEADER_BYTES, MAGIC, OBJECT_BYTES, TAIL};
+use super::layout::{ENTRY_WORDS, HEADER_WORDS, MAGIC, OBJECT_WORDS, TAIL};
 
 /// The room for names that the kernel has by default.
 pub const NAME_BYTES: usize = 32;
@@ -28,6 +28,8 @@ pub struct Object {
 pub struct Buffer {
     /// The byte order.
     pub is_big: bool,
+    /// Whether words have 64 bits.
+    pub is_wide: bool,
     /// The bits of time stamps.
     pub time_mask: u32,
     /// The registry.
@@ -42,35 +44,47 @@ impl Buffer {
     /// Its bytes: of more events than the ring has entries, the last ones.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let registry = HEADER_BYTES + self.objects.len() * (OBJECT_BYTES + NAME_BYTES);
+        let word_bytes = if self.is_wide { 8 } else { 4 };
+        let (header, entry_bytes) = (HEADER_WORDS * word_bytes, ENTRY_WORDS * word_bytes);
+        let registry = header + self.objects.len() * (OBJECT_WORDS * word_bytes + NAME_BYTES);
         let slots = self.slots.max(1);
-        let mut out = Vec::with_capacity(registry + slots * ENTRY_BYTES);
-        let word = |value: u32| if self.is_big { value.to_be_bytes() } else { value.to_le_bytes() };
+        let mut out = Vec::with_capacity(registry + slots * entry_bytes);
+        let half = |value: u32| if self.is_big { value.to_be_bytes() } else { value.to_le_bytes() };
+        let word = |out: &mut Vec<u8>, value: u32| match (self.is_wide, self.is_big) {
+            (false, _) => out.extend(half(value)),
+            (true, false) => out.extend(u64::from(value).to_le_bytes()),
+            (true, true) => out.extend(u64::from(value).to_be_bytes()),
+        };
         let address = |offset: usize| BASE.wrapping_add(offset as u32);
-        let next = registry + self.events.len() % slots * ENTRY_BYTES;
-        let names = if self.is_big { NAME_BYTES as u32 } else { (NAME_BYTES as u32) << 16 };
-        let (start, end) = (address(registry), address(registry + slots * ENTRY_BYTES));
-        for value in [MAGIC, self.time_mask, BASE, address(HEADER_BYTES), names, start, start, end, address(next)] {
-            out.extend(word(value));
+        let next = registry + self.events.len() % slots * entry_bytes;
+        let (start, end) = (address(registry), address(registry + slots * entry_bytes));
+        for value in [MAGIC, self.time_mask, BASE, address(header)] {
+            word(&mut out, value);
         }
-        out.extend(TAIL);
+        out.extend(half(if self.is_big { NAME_BYTES as u32 } else { (NAME_BYTES as u32) << 16 }));
+        out.resize((HEADER_WORDS - 7) * word_bytes, 0);
+        for value in [start, start, end, address(next)].into_iter().chain(TAIL) {
+            word(&mut out, value);
+        }
         for object in &self.objects {
             let priority = object.priority.map_or(0, |priority| 0x8000 | priority);
             out.extend([0, object.kind, (priority >> 8) as u8, priority as u8]);
+            out.resize(out.len().next_multiple_of(word_bytes), 0);
             for value in [object.pointer, object.parameters[0], object.parameters[1]] {
-                out.extend(word(value));
+                word(&mut out, value);
             }
             let mut name = [0; NAME_BYTES];
             name.iter_mut().zip(object.name.bytes().take(NAME_BYTES - 1)).for_each(|(place, byte)| *place = byte);
             out.extend(name);
         }
-        out.resize(registry + slots * ENTRY_BYTES, 0);
+        out.resize(registry + slots * entry_bytes, 0);
         let kept = self.events.len().saturating_sub(slots);
+        let mut words = Vec::with_capacity(entry_bytes);
         for (number, event) in self.events.iter().enumerate().skip(kept) {
-            let at = registry + number % slots * ENTRY_BYTES;
-            for (place, &value) in out[at..at + ENTRY_BYTES].chunks_exact_mut(4).zip(event) {
-                place.copy_from_slice(&word(value));
-            }
+            words.clear();
+            event.iter().for_each(|&value| word(&mut words, value));
+            let at = registry + number % slots * entry_bytes;
+            out[at..at + entry_bytes].copy_from_slice(&words);
         }
         out
     }

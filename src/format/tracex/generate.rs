@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use super::decode::IN_INTERRUPT;
 use super::encode::{Buffer, Object};
-use super::layout::{ENTRY_BYTES, HEADER_BYTES, OBJECT_BYTES, kind};
+use super::layout::{ENTRY_WORDS, HEADER_WORDS, OBJECT_WORDS, kind};
 use super::names::id;
 use crate::format::generated::Random;
 
@@ -46,6 +46,8 @@ pub struct GenerateOptions {
     pub seed: u64,
     /// Whether the target is big-endian.
     pub is_big: bool,
+    /// Whether its `ULONG` has 64 bits.
+    pub is_wide: bool,
     /// How many bits its clock has.
     pub time_bits: u32,
     /// Whether entries have been overwritten by other data: about one in 500.
@@ -62,6 +64,7 @@ impl Default for GenerateOptions {
             bytes: 1 << 16,
             seed: 1,
             is_big: false,
+            is_wide: false,
             time_bits: 32,
             is_damaged: false,
             // The clock wraps soon.
@@ -82,10 +85,11 @@ pub fn generate(options: &GenerateOptions, out: &mut dyn Write) -> io::Result<()
 /// A capture, and the time of each event in it, the oldest first, in ticks without a wrap.
 #[must_use]
 pub fn generate_with_truth(options: &GenerateOptions) -> (Vec<u8>, Vec<u64>) {
-    let objects = registry();
-    let head = HEADER_BYTES + objects.len() * (OBJECT_BYTES + super::encode::NAME_BYTES);
+    let word_bytes = if options.is_wide { 8 } else { 4 };
+    let objects = registry(word_bytes);
+    let head = HEADER_WORDS * word_bytes + objects.len() * (OBJECT_WORDS * word_bytes + super::encode::NAME_BYTES);
     let bytes = usize::try_from(options.bytes).unwrap_or(usize::MAX);
-    let slots = bytes.saturating_sub(head).div_ceil(ENTRY_BYTES).max(1);
+    let slots = bytes.saturating_sub(head).div_ceil(ENTRY_WORDS * word_bytes).max(1);
     let (mut target, mut is_silent) = (Target::new(options), false);
     while target.events.len() < slots + slots / 3 {
         if options.silent_ticks > 0 && !is_silent && target.events.len() > slots * 5 / 6 {
@@ -96,7 +100,7 @@ pub fn generate_with_truth(options: &GenerateOptions) -> (Vec<u8>, Vec<u64>) {
     }
     let (events, times) = (target.events, target.times);
     let time_mask = u32::MAX >> 32u32.saturating_sub(options.time_bits.clamp(1, 32));
-    let mut buffer = Buffer { is_big: options.is_big, time_mask, objects, slots, events };
+    let mut buffer = Buffer { is_big: options.is_big, is_wide: options.is_wide, time_mask, objects, slots, events };
     if options.is_damaged {
         let mut random = Random(options.seed ^ 0xDA3A);
         for event in &mut buffer.events {
@@ -109,7 +113,7 @@ pub fn generate_with_truth(options: &GenerateOptions) -> (Vec<u8>, Vec<u64>) {
     (buffer.bytes(), times.get(kept..).unwrap_or(&[]).to_vec())
 }
 
-fn registry() -> Vec<Object> {
+fn registry(word_bytes: usize) -> Vec<Object> {
     let thread = |pointer, number: u32, priority, name| {
         let parameters = [STACKS + 0x400 * number, 0x400];
         Object { kind: kind::THREAD, pointer, parameters, priority: Some(priority), name }
@@ -120,7 +124,7 @@ fn registry() -> Vec<Object> {
         thread(CONTROL, 1, 4, "control"),
         thread(NET, 2, 8, "network"),
         thread(LOGGER, 3, 16, "logger"),
-        object(kind::QUEUE, QUEUE, 64, 0, "messages"),
+        object(kind::QUEUE, QUEUE, 16 * word_bytes as u32, 0, "messages"),
         object(kind::MUTEX, MUTEX, 1, 0, "bus"),
         object(kind::EVENT_FLAGS, FLAGS, 0, 0, "link"),
         object(kind::SEMAPHORE, SEMAPHORE, 0, 0, "packets"),

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::decode::{Decoder, Entry, IN_INITIALIZATION, IN_INTERRUPT, Slot, places};
-use super::layout::{ENTRY_BYTES, Layout, kind};
+use super::layout::{Layout, kind};
 use super::names::{Names, id};
 use super::resolve::Resolver;
 use crate::format::{FormatOptions, Part, Recording, Stages};
@@ -36,10 +36,10 @@ pub struct Registered {
 
 impl Registered {
     /// How many messages a queue can hold. The parameters are the size of its memory in bytes and that of a message in words, or, if it was
-    /// created before the trace was enabled, four times this number and 0.
-    pub fn queue_capacity(&self) -> Option<u32> {
+    /// created before the trace was enabled, the size of as many words and 0.
+    pub fn queue_capacity(&self, word_bytes: u32) -> Option<u32> {
         let [bytes, words] = self.parameters;
-        Some(bytes / 4 / words.max(1)).filter(|&messages| self.kind == kind::QUEUE && messages > 0)
+        Some(bytes / word_bytes / words.max(1)).filter(|&messages| self.kind == kind::QUEUE && messages > 0)
     }
 }
 
@@ -62,12 +62,17 @@ pub struct ScanFacts {
     interrupted: u64,
     uninterrupted: u64,
     /// The first and the last time stamp.
-    first: Option<u32>,
-    last: Option<u32>,
+    first: Option<u64>,
+    last: Option<u64>,
     excess: u64,
 }
 
 impl ScanFacts {
+    /// The length of a word.
+    pub fn word_bytes(&self) -> u32 {
+        self.layout.map_or(4, |layout| layout.word_bytes as u32)
+    }
+
     /// Whether the clock counts down, as many hardware timers do.
     pub fn is_down(&self) -> bool {
         self.falls > self.rises
@@ -88,7 +93,7 @@ impl ScanFacts {
         }
     }
 
-    fn count_step(&mut self, next: u32) {
+    fn count_step(&mut self, next: u64) {
         if let Some(last) = self.last {
             self.rises += u64::from(next > last);
             self.falls += u64::from(next < last);
@@ -127,7 +132,7 @@ impl Recording for Scanner {
         match at {
             0 => 0,
             at if at <= ring.start => ring.start,
-            at if at <= ring.end => ring.start + (at - ring.start).next_multiple_of(ENTRY_BYTES),
+            at if at <= ring.end => ring.start + (at - ring.start).next_multiple_of(layout.entry_bytes()),
             _ => input.len(),
         }
     }

@@ -186,6 +186,8 @@ pub struct Kernel {
     base: CoreId,
     pub handles: Handles,
     records_interrupted: bool,
+    /// The length of a word.
+    word_bytes: u32,
     cores: Vec<Core>,
     threads: Threads,
     /// The flags of event groups, and the owners of mutexes, if known.
@@ -214,11 +216,12 @@ struct Scene<'a, 'b> {
 
 impl Kernel {
     pub fn new(base: CoreId, facts: ScanFacts) -> Kernel {
-        let registered = facts.objects.iter();
+        let (registered, word_bytes) = (facts.objects.iter(), facts.word_bytes());
         Kernel {
             base,
             records_interrupted: facts.records_interrupted(),
-            capacities: registered.filter_map(|(&queue, object)| Some((queue, object.queue_capacity()?))).collect(),
+            word_bytes,
+            capacities: registered.filter_map(|(&queue, object)| Some((queue, object.queue_capacity(word_bytes)?))).collect(),
             handles: Handles::new(facts.objects, facts.scheduled > 0),
             cores: Vec::new(),
             threads: Threads::new(),
@@ -238,8 +241,8 @@ impl Kernel {
         CoreId(self.base.0.saturating_add(u16::try_from(entry.core).unwrap_or(u16::MAX)))
     }
 
-    /// The next entry.
-    pub fn event(&mut self, entry: &Entry, time: Nanos, names: &Names, out: &mut Resolved<'_>) {
+    /// The next entry, and its whole information fields.
+    pub fn event(&mut self, entry: &Entry, info: &[u64; 4], time: Nanos, names: &Names, out: &mut Resolved<'_>) {
         let id = self.core_of(entry);
         let core = self.cores.iter().position(|core| core.id == id).unwrap_or(self.cores.len());
         if core == self.cores.len() {
@@ -247,7 +250,7 @@ impl Kernel {
             self.cores.push(Core { id, running: None, next: None, isrs: Vec::new(), last: time, call, send: None });
         }
         let mut scene = Scene { kernel: self, core, entry: *entry, time, out };
-        scene.resolve(names);
+        scene.resolve(info, names);
         scene.core().last = time;
     }
 
@@ -307,7 +310,7 @@ impl Scene<'_, '_> {
         (!matches!(self.entry.thread, IN_INTERRUPT | IN_INITIALIZATION)).then_some(self.entry.thread)
     }
 
-    fn resolve(&mut self, names: &Names) {
+    fn resolve(&mut self, whole: &[u64; 4], names: &Names) {
         self.settle_send();
         match self.caller() {
             Some(caller) => {
@@ -337,7 +340,7 @@ impl Scene<'_, '_> {
             id::THREAD_PREEMPTION_CHANGE | id::THREAD_PRIORITY_CHANGE => self.core().next = None,
             _ => {}
         }
-        self.call(names);
+        self.call(whole, names);
         self.service(info);
         if id::is_prioritize(self.entry.id) {
             return;
@@ -691,7 +694,7 @@ impl Scene<'_, '_> {
     }
 
     /// The call itself, as an instant of its caller.
-    fn call(&mut self, names: &Names) {
+    fn call(&mut self, info: &[u64; 4], names: &Names) {
         let stack = self.kernel.handles.stack_field(self.entry.id, names);
         if let Some(&stack) = stack.and_then(|field| self.entry.info.get(field)) {
             self.note_stack(stack);
@@ -704,7 +707,7 @@ impl Scene<'_, '_> {
             }
         };
         let Some(lane) = self.known(lane) else { return };
-        let (label, args) = self.kernel.handles.label(&self.entry, names, self.out.entities, self.out.batch);
+        let (label, args) = self.kernel.handles.label(self.entry.id, info, names, self.out.entities, self.out.batch);
         self.push(EventKind::Instant { lane, label, args });
     }
 
@@ -723,10 +726,11 @@ impl Scene<'_, '_> {
             id::QUEUE_FLUSH => self.operate(object, Queue, ObjectOp::Reset, Level::known(0)),
             id::QUEUE_CREATE => {
                 self.operate(object, Queue, ObjectOp::Create, Level::known(0));
-                let items = three.checked_div(one.saturating_mul(4));
+                let item_bytes = one.saturating_mul(self.kernel.word_bytes);
+                let items = three.checked_div(item_bytes);
                 if let (queue, Some(object), Some(items)) = (object, self.object(object, Queue), items) {
                     self.kernel.capacities.insert(queue, items);
-                    self.push(EventKind::Capacity { object, items, item_bytes: one.saturating_mul(4) });
+                    self.push(EventKind::Capacity { object, items, item_bytes });
                 }
             }
             id::QUEUE_DELETE => self.operate(object, Queue, ObjectOp::Delete, Level::UNKNOWN),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::super::decode::Entry;
 use super::super::names::Names;
 use super::super::scan::Registered;
 use crate::model::{
@@ -17,7 +16,7 @@ use crate::model::{
 pub const FOREVER: u32 = u32::MAX;
 
 /// Numbers from here on are shown in hex, if their field is not an amount: they are addresses.
-const FIRST_ADDRESS: u32 = 0x1_0000;
+const FIRST_ADDRESS: u64 = 0x1_0000;
 
 /// Parts of the names of fields that are amounts.
 const AMOUNTS: &[&str] = &[
@@ -309,31 +308,38 @@ impl Handles {
         }
     }
 
-    /// The label of an event, and its fields as args.
-    pub fn label(&mut self, entry: &Entry, names: &Names, entities: &mut Entities, batch: &mut EventBatch) -> (Label, Args) {
-        let id = entry.id as usize;
-        let is_known = matches!(self.known.get(id), Some(Some(Known { labelled: Some(_), .. })));
+    /// The label of an event, and its fields as args. Of addresses the lower 32 bits identify the object.
+    pub fn label(
+        &mut self,
+        id: u32,
+        info: &[u64; 4],
+        names: &Names,
+        entities: &mut Entities,
+        batch: &mut EventBatch,
+    ) -> (Label, Args) {
+        let index = id as usize;
+        let is_known = matches!(self.known.get(index), Some(Some(Known { labelled: Some(_), .. })));
         if !is_known {
-            self.learn_label(entry.id, names, entities);
+            self.learn_label(id, names, entities);
         }
-        let Some(Some(Known { labelled: Some(labelled), .. })) = self.known.get(id) else { return (Label::NONE, Args::NONE) };
+        let Some(Some(Known { labelled: Some(labelled), .. })) = self.known.get(index) else { return (Label::NONE, Args::NONE) };
         let &Labelled { label, category, ref fields } = labelled;
         let forever = self.forever.flatten();
         let start = batch.args.len();
-        for (&value, field) in entry.info.iter().zip(fields) {
+        for (&value, field) in info.iter().zip(fields) {
             let Some(Field { name, form, .. }) = field.filter(|field| value != 0 || !field.is_unnamed) else { continue };
-            let is_forever = form == Form::Wait && value == FOREVER;
-            let object = self.names.get(value, &self.registry, entities);
+            let is_forever = form == Form::Wait && value == u64::from(FOREVER);
+            let object = self.names.get(value as u32, &self.registry, entities);
             let value = match (form, object.or(forever.filter(|_| is_forever))) {
                 (_, Some(name)) => ArgValue::Name(name),
-                (Form::Pattern, _) => ArgValue::Hex(u64::from(value)),
+                (Form::Pattern, _) => ArgValue::Hex(value),
                 (Form::Ip, _) => {
                     self.text.clear();
-                    push_ip(value, &mut self.text);
+                    push_ip(value as u32, &mut self.text);
                     ArgValue::Text(batch.texts.add(&self.text))
                 }
-                (Form::Other, _) if value >= FIRST_ADDRESS => ArgValue::Hex(u64::from(value)),
-                _ => ArgValue::Uint(u64::from(value)),
+                (Form::Other, _) if value >= FIRST_ADDRESS => ArgValue::Hex(value),
+                _ => ArgValue::Uint(value),
             };
             batch.args.push(Arg::new(name, value));
         }

@@ -36,10 +36,10 @@ struct InputResolver {
     held_entries: usize,
     last: Nanos,
     /// If the clock counts down: the bits of its time stamps.
-    down: Option<u32>,
+    down: Option<u64>,
     /// The last time stamp, and the step to it, if all steps so far are equal.
-    last_stamp: Option<u32>,
-    step: Option<u32>,
+    last_stamp: Option<u64>,
+    step: Option<u64>,
     is_regular: bool,
     kernel: Kernel,
 }
@@ -110,10 +110,10 @@ fn describe(scanned: &ScanFacts) -> Vec<Detail> {
 
 impl InputResolver {
     fn new(setup: Setup, rate: Rate) -> InputResolver {
-        let mask = setup.facts.layout.map_or(u32::MAX, |layout| layout.time_mask);
+        let mask = setup.facts.layout.map_or(u64::from(u32::MAX), |layout| layout.time_mask);
         // Without a bit there is no time; with gaps between the bits, the highest one decides.
-        let modulus = (u64::from(mask) + 1).next_power_of_two().max(2);
-        let domain = Domain { modulus: Some(modulus), disorder_bits: DISORDER_BITS, restart_bits: None, ..Domain::plain() };
+        let modulus = mask.checked_add(1).and_then(u64::checked_next_power_of_two).map(|modulus| modulus.max(2));
+        let domain = Domain { modulus, disorder_bits: DISORDER_BITS, restart_bits: None, ..Domain::plain() };
         InputResolver {
             judge: Judge::new(domain),
             layout: setup.facts.layout,
@@ -147,7 +147,11 @@ impl InputResolver {
                         let step = entry.time.wrapping_sub(last);
                         self.is_regular &= *self.step.get_or_insert(step) == step;
                     }
-                    self.kernel.event(entry, self.last, names, out);
+                    let info = match self.layout.filter(Layout::is_wide) {
+                        Some(layout) => layout.numbers(bytes, entry.offset as usize).last_chunk().copied().unwrap_or_default(),
+                        None => entry.info.map(u64::from),
+                    };
+                    self.kernel.event(entry, &info, self.last, names, out);
                 }
                 Record::Bad(bad) => self.lose(bad, out),
             }
@@ -171,7 +175,7 @@ impl InputResolver {
             Record::Bad(_) => None,
         });
         let down = self.down;
-        let raw = |entry: &Entry| u64::from(down.map_or(entry.time, |mask| mask - entry.time));
+        let raw = |entry: &Entry| down.map_or(entry.time, |mask| mask - entry.time);
         let next = ahead.clone().next().map(raw);
         let ticks = match next.and_then(|next| self.judge.step(raw(entry), next)) {
             Some(ticks) => ticks,
@@ -222,10 +226,12 @@ impl Resolve for Resolver {
         }
     }
 
-    fn dump(&mut self, input: usize, _bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
+    fn dump(&mut self, input: usize, bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
         account(records, ledger);
-        if let Some(input) = self.inputs.get(input) {
-            view::dump_part(&input.kernel, &self.names, records, out);
+        if let Some(input) = self.inputs.get(input)
+            && let Some(layout) = &input.layout
+        {
+            view::dump_part(&input.kernel, layout, &self.names, bytes, records, out);
         }
     }
 

@@ -1,11 +1,19 @@
 //! Entries as `dump` lists them: in the order of recording, as recorded.
 
 use super::super::decode::{IN_INITIALIZATION, IN_INTERRUPT, Record, Records};
+use super::super::layout::Layout;
 use super::super::names::Names;
 use super::events::{Kernel, PRIORITY_MASK};
 use crate::format::{FieldValue, ListRecord, RecordView};
 
-pub(super) fn dump_part(kernel: &Kernel, names: &Names, records: &Records, out: &mut ListRecord<'_>) {
+pub(super) fn dump_part(
+    kernel: &Kernel,
+    layout: &Layout,
+    names: &Names,
+    bytes: &[u8],
+    records: &Records,
+    out: &mut ListRecord<'_>,
+) {
     for record in &records.records {
         let goes_on = match record {
             Record::Bad(bad) => out(&RecordView {
@@ -17,13 +25,13 @@ pub(super) fn dump_part(kernel: &Kernel, names: &Names, records: &Records, out: 
                 fields: &[("length", FieldValue::Uint(bad.bytes)), ("reason", FieldValue::Text(bad.kind.text))],
             }),
             Record::Event(entry) => {
-                let priority = u64::from(entry.priority);
+                let [caller, priority, _, _, info @ ..] = layout.numbers(bytes, entry.offset as usize);
                 let mut fields = match entry.thread {
                     IN_INTERRUPT => vec![("interrupted", FieldValue::Uint(priority))],
                     IN_INITIALIZATION => vec![("initialization", FieldValue::Uint(priority))],
-                    thread => {
+                    _ => {
                         let own = FieldValue::Uint(priority & u64::from(PRIORITY_MASK));
-                        let mut fields = vec![("caller", FieldValue::Uint(u64::from(thread))), ("caller_priority", own)];
+                        let mut fields = vec![("caller", FieldValue::Uint(caller)), ("caller_priority", own)];
                         // Old kernels do not record the threshold.
                         if priority >> 31 != 0 {
                             fields.push(("caller_threshold", FieldValue::Uint(priority >> 16 & u64::from(PRIORITY_MASK))));
@@ -32,15 +40,15 @@ pub(super) fn dump_part(kernel: &Kernel, names: &Names, records: &Records, out: 
                     }
                 };
                 let known = names.get(entry.id).map_or(&[][..], |event| &event.fields);
-                for (index, (&value, default)) in entry.info.iter().zip(["info_1", "info_2", "info_3", "info_4"]).enumerate() {
+                for (index, (&value, default)) in info.iter().zip(["info_1", "info_2", "info_3", "info_4"]).enumerate() {
                     match known.get(index).map(String::as_str).filter(|name| !name.is_empty()) {
-                        Some(name) => fields.push((name, FieldValue::Uint(u64::from(value)))),
-                        None if value != 0 => fields.push((default, FieldValue::Uint(u64::from(value)))),
+                        Some(name) => fields.push((name, FieldValue::Uint(value))),
+                        None if value != 0 => fields.push((default, FieldValue::Uint(value))),
                         None => {}
                     }
                 }
                 let (name, core) = (names.name(entry.id), Some(kernel.core_of(entry).0));
-                let ticks = Some(u64::from(entry.time));
+                let ticks = Some(entry.time);
                 out(&RecordView { offset: entry.offset, record: &name, core, ticks, nanos: None, fields: &fields })
             }
         };
