@@ -48,6 +48,39 @@ impl ElfFile {
     }
 }
 
+/// The addresses of functions, calls and texts that were looked up in the program.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lookups {
+    found: u64,
+    all: u64,
+}
+
+impl Lookups {
+    /// Notes whether the program has an address.
+    pub fn note(&mut self, is_found: bool) {
+        self.found += u64::from(is_found);
+        self.all += 1;
+    }
+
+    /// Whether there was none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.all == 0
+    }
+
+    /// Says that the program lacks most of the addresses.
+    #[must_use]
+    pub fn hint(self) -> Option<String> {
+        let Lookups { found, all } = self;
+        let is_lacking = found * 2 < all;
+        is_lacking.then(|| {
+            format!(
+                "The program has only {found} of {all} addresses in the recording: it may be another one than the one that ran."
+            )
+        })
+    }
+}
+
 /// What a program lacks, as hints.
 pub fn shortcomings(path: &str, symbols: &Symbols) -> impl Iterator<Item = String> {
     symbols.shortcomings().iter().map(move |shortcoming| format!("About {path}: {shortcoming}."))

@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 
+use traceconv::format::OptionValue;
 use traceconv::format::tonbandgeraet::arguments::{self, Argument};
 use traceconv::format::tonbandgeraet::encode::Sequence;
 use traceconv::format::tonbandgeraet::record::{Record, TaskState};
 
 use crate::common::views;
 use crate::reader::{Arg, Trace};
-use crate::run::{Cut, Random, convert};
+use crate::run::{Cut, Random, convert, subject};
 
 const TASKS: u32 = 4;
 const NS_PER_TICK: u64 = 10;
@@ -535,6 +536,22 @@ fn functions_are_spans_of_their_tasks() {
     let expected =
         [(10_100, Some(10_700), "0x08000121"), (10_200, Some(10_600), "0x08000001"), (10_400, Some(11_000), "0x08000121")];
     assert_eq!(functions, expected);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/symbols/pump.elf");
+    let bytes: std::sync::Arc<[u8]> = std::fs::read(path).expect("it is in the repository").into();
+    let with_program = || {
+        let mut subject = subject();
+        subject.options.own.push(("elf", OptionValue::File { path: "pump.elf".into(), bytes: bytes.clone() }));
+        subject
+    };
+    let hints = |frames: &[u8]| with_program().convert(frames, Cut::WHOLE).summary.facts.hints;
+    let other = "The program has only 0 of 2 addresses in the recording: it may be another one than the one that ran.";
+    assert_eq!(hints(&frames), [other]);
+    let mut sequence = Sequence::new(1, (10, 1), 1, 30);
+    frames.clear();
+    sequence.start(1000);
+    sequence.event(0, 1000, &Record::TaskRunning { ts, task_id: 1 }, &mut frames);
+    sequence.stop(0, 1100, &mut frames);
+    assert_eq!(hints(&frames), ["--elf: the recording has neither functions nor log messages, so it was not used."]);
 }
 
 /// Without the program a message has its place and its arguments, and a hint says what is missing. The messages of a task are in its

@@ -43,30 +43,3 @@ pub fn describe(program: Option<&ElfFile>, recorded: Option<&str>, is_match_requ
         facts.refused = Some(refusal(path, &reason));
     }
 }
-
-/// The addresses of functions, calls and texts that were looked up in the program.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Lookups {
-    found: u64,
-    all: u64,
-}
-
-impl Lookups {
-    /// Notes whether the program has an address.
-    pub fn note(&mut self, is_found: bool) {
-        self.found += u64::from(is_found);
-        self.all += 1;
-    }
-
-    /// Says that the program lacks most of the addresses.
-    #[must_use]
-    pub fn hint(self) -> Option<String> {
-        let Lookups { found, all } = self;
-        let is_lacking = found * 2 < all;
-        is_lacking.then(|| {
-            format!(
-                "The program has only {found} of {all} addresses in the recording: it may be another one than the one that ran."
-            )
-        })
-    }
-}

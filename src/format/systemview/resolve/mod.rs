@@ -22,6 +22,7 @@ use super::record::{Fields, id};
 use super::scan::{Init, SessionStart, Setup, later};
 use crate::clock::{Copies, RESTART_GAP_NS, SESSIONS_LIMIT};
 use crate::format::options::overridden_rate;
+use crate::format::program::Lookups;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved, SHARED_LOSSES};
 use crate::model::losses;
 use crate::model::{
@@ -190,7 +191,7 @@ struct Context {
     has_copies: bool,
     /// Whether there are several inputs.
     has_inputs: bool,
-    lookups: program::Lookups,
+    lookups: Lookups,
 }
 
 /// Names of arguments.
@@ -305,7 +306,7 @@ impl Resolver {
                 formats: FxHashMap::default(),
                 has_copies,
                 has_inputs: setups.len() > 1,
-                lookups: program::Lookups::default(),
+                lookups: Lookups::default(),
             },
         }
     }

@@ -76,6 +76,11 @@ impl Messages {
         self.program.is_some()
     }
 
+    /// Whether there was any message.
+    pub fn has_any(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
     /// The message of a place in the program, with these arguments.
     pub fn message(&mut self, place: u32, arguments: &[u8], entities: &mut Entities) -> Message {
         // More formats than that are damage.

@@ -59,6 +59,8 @@ pub(crate) struct Resolver {
     messages: Messages,
     /// Messages whose format is not known.
     unformatted: u64,
+    /// The inputs that have ended.
+    ended: usize,
     facts: Facts,
 }
 
@@ -153,7 +155,7 @@ impl Resolver {
         let mut sessions = Vec::new();
         sessions.resize_with(inputs.iter().map(|input| input.programs).max().unwrap_or(1), Session::default);
         let functions = Functions::new(program.as_ref().map(|program| program.symbols.clone()));
-        Resolver { names, inputs, starts, sessions, functions, messages: Messages::new(program), unformatted: 0, facts }
+        Resolver { names, inputs, starts, sessions, functions, messages: Messages::new(program), unformatted: 0, ended: 0, facts }
     }
 
     /// The cores that may have events, of each input.
@@ -202,6 +204,13 @@ impl Resolve for Resolver {
                 "give the program that ran with --elf"
             };
             facts.hints.push(format!("{} {messages} {have} no text: {advice}", self.unformatted));
+        }
+        if self.messages.has_program() {
+            let is_needed = !self.functions.lookups.is_empty() || self.messages.has_any();
+            facts.hints.extend(self.functions.lookups.hint());
+            if self.ended == self.inputs.len() && !is_needed {
+                facts.hints.push("--elf: the recording has neither functions nor log messages, so it was not used.".to_owned());
+            }
         }
         facts
     }
@@ -540,6 +549,7 @@ impl Resolver {
 
     fn end_input(&mut self, index: usize, out: &mut Resolved<'_>) {
         self.forget_levels(index, out);
+        self.ended += 1;
         let Some(input) = self.inputs.get_mut(index) else { return };
         // A frame of which there are only fragments.
         if let Some(gap) = input.gap.take() {
