@@ -523,12 +523,14 @@ impl<'a> Message<'a> {
             message.crc = Some(crc);
         }
         match length {
+            // Of a payload that is longer than the field can state, senders write the lowest 16 bits of the length.
+            Some(len) if (message.payload.len().wrapping_sub(len)).trailing_zeros() >= 16 => {}
             Some(len) if len < message.payload.len() => {
                 message.payload = message.payload.get(..len).unwrap_or(&[]);
                 message.marks.add(Marks::SURPLUS);
             }
-            Some(len) if len > message.payload.len() => message.marks.add(Marks::TRUNCATED),
-            _ => {}
+            Some(_) => message.marks.add(Marks::TRUNCATED),
+            None => {}
         }
         Ok(message)
     }
@@ -727,6 +729,9 @@ mod tests {
         assert_eq!(read("42502A0468656C6C6F00"), Err(Malformed::UnknownSubtype));
         assert_eq!(read("42512A01FF0100020068656C6C6F00"), Err(Malformed::UnknownLocation));
         assert_eq!(read("42502A01"), Ok((0, Marks::default())));
+        let data = "55".repeat(0x1_0000);
+        assert_eq!(read(&format!("49522A000400DDCCBBAA{data}")), Ok((0x1_0004, Marks::default())));
+        assert_eq!(read(&format!("49522A000500DDCCBBAA{data}")), Ok((5, Marks::SURPLUS)));
     }
 
     #[test]
