@@ -249,4 +249,8 @@ fn two_long_messages_without_a_checksum_are_no_evidence() {
     let message = |len: u16| [long(0, len), vec![b'x'; usize::from(len)]].concat();
     assert!(probe(&[message(100), message(60)].concat(), true).is_some());
     assert!(probe(&[message(9000), message(6000)].concat(), true).is_none());
+    // A stream of data between shorter messages.
+    let mixed = [vec![message(100); 8], vec![message(60_000)], vec![message(100); 2]].concat().concat();
+    assert!(probe(&mixed, true).is_some());
+    assert!(probe(mixed.get(..40_000).unwrap_or_default(), false).is_some());
 }
