@@ -614,32 +614,27 @@ fn listed_message(input: &[u8], offset: usize, last: Entry<'_>) -> Option<Vec<u8
     if !is_one_word && !is_flag {
         return None;
     }
-    let mut values: Vec<&[u8]> = if is_one_word { vec![last.value] } else { Vec::new() };
+    let mut values: Vec<(usize, u64)> = if is_one_word { vec![(last.bytes, last.value)] } else { Vec::new() };
     let (mut number, mut before) = (last.number, input.get(..offset)?);
     while number > 0 {
         before = before.trim_ascii_end();
         let window = before.get(before.len().saturating_sub(LISTING_LINE_BYTES)..)?;
         let start = memchr::memrchr2(b'\n', b'\r', window).map_or(0, |at| at + 1);
-        let entry = Entry::of(window.get(start..)?).filter(|entry| entry.number + 1 == number && !entry.value.is_empty())?;
-        values.push(entry.value);
+        let entry = Entry::of(window.get(start..)?).filter(|entry| entry.number + 1 == number && entry.bytes > 0)?;
+        values.push((entry.bytes, entry.value));
         number = entry.number;
         before = before.get(..before.len() - (window.len() - start))?;
     }
-    let (mut frame, mut room) = (Vec::new(), Vec::new());
-    for value in values.iter().rev() {
-        // Numbers are written with the highest byte first.
-        let (_, bytes) = unhex(value, &mut room);
-        frame.extend(bytes.iter().rev());
-    }
-    Some(frame)
+    Some(values.iter().rev().flat_map(|(bytes, value)| value.to_le_bytes().into_iter().take(*bytes)).collect())
 }
 
 /// A line of a listing.
 struct Entry<'a> {
     number: usize,
     name: &'a [u8],
-    /// Hex digits.
-    value: &'a [u8],
+    /// The bytes of its value; 0 if it has none.
+    bytes: usize,
+    value: u64,
 }
 
 impl Entry<'_> {
@@ -653,14 +648,25 @@ impl Entry<'_> {
         let number = std::str::from_utf8(number).ok()?.parse().ok()?;
         let rest = rest.strip_prefix(b" <")?;
         let end = memchr::memchr(b'>', rest)?;
-        let (name, value) = rest.split_at(end);
-        let value = value.get(1..)?.trim_ascii();
-        let is_known = name == b"FLAG" || {
-            let width = name.strip_prefix(b"D")?;
-            let width = width.strip_suffix(b"TS").unwrap_or(width);
-            matches!(width.strip_suffix(b"M").unwrap_or(width), b"4" | b"8" | b"16" | b"32" | b"64")
+        let (name, digits) = rest.split_at(end);
+        let digits = digits.get(1..)?.trim_ascii();
+        if name == b"FLAG" {
+            return digits.is_empty().then_some(Entry { number, name, bytes: 0, value: 0 });
+        }
+        let width = name.strip_prefix(b"D")?;
+        let width = width.strip_suffix(b"TS").unwrap_or(width);
+        let bytes = match width.strip_suffix(b"M").unwrap_or(width) {
+            b"8" => 1,
+            b"16" => 2,
+            b"32" => 4,
+            b"64" => 8,
+            _ => return None,
         };
-        (is_known && value.iter().all(u8::is_ascii_hexdigit)).then_some(Entry { number, name, value })
+        // The zeros at the start of these are missing.
+        let is_whole = digits.len() == 2 * bytes || (name == b"D64MTS" && (8..16).contains(&digits.len()));
+        let is_number = is_whole && digits.iter().all(u8::is_ascii_hexdigit);
+        let value = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
+        Some(Entry { number, name, bytes, value: u64::from_str_radix(value, 16).ok()? })
     }
 }
 
@@ -768,6 +774,8 @@ mod tests {
         assert_eq!(with_listing("LISTINGend\n"), [hello(), console("end")]);
         let short = (RecordKind::Short { wide: false }, "0x1234567".to_owned(), Marks::default());
         assert_eq!(with_listing("STP Protocol Output:\n 0 <D32MTS>  12345671\n"), [short]);
+        let short = (RecordKind::Short { wide: true }, "0x000000000001234".to_owned(), Marks::default());
+        assert_eq!(with_listing("STP Protocol Output:\n 0 <D64MTS> 00012347\n"), [short]);
         // If the listing is not whole either, its end becomes console text.
         assert_eq!(with_listing(" 1 <D32>  6c6c6568\n 2 <FLAG>\n"), [console(" 2 <FLAG>")]);
         assert_eq!(with_listing("STP Protocol Output:\n 0 <D32TS>  012a5042\n"), [console(" 0 <D32TS>  012a5042")]);
