@@ -27,9 +27,6 @@ pub const SHOWN_DATA_BYTES: usize = 4096;
 /// (some targets' logging adds bookkeeping).
 const RAW_WORDS: usize = 16;
 
-/// The SBD subtype of Linux's ftrace events: an id of 64 bits and data.
-const SBD_OF_LINUX: u8 = 1;
-
 /// Who sent a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SenderKey {
@@ -560,15 +557,20 @@ impl Records {
                 }
             }
             Kind::Raw(protocol) => self.decode_raw(decoder, stored, message.payload, client, protocol),
-            Kind::Sbd(subtype) => self.decode_sbd(stored, subtype, message.payload, client.is_some()),
+            Kind::Sbd(subtype) => self.decode_sbd(stored, (message.fields.header, subtype), message.payload, client.is_some()),
         }
     }
 
     #[inline(never)]
     fn decode_text(&mut self, stored: &mut Stored, kind: RecordKind, payload: &[u8]) {
         stored.kind = kind;
-        let (text, _) = Reader(payload).text();
+        let mut reader = Reader(payload);
+        let (text, _) = reader.text();
         self.push_body(stored, text);
+        // Linux passes on whatever programs write.
+        if reader.0.iter().any(|&byte| byte != 0) {
+            self.add_data(reader.0);
+        }
     }
 
     fn push_body(&mut self, stored: &mut Stored, text: &[u8]) {
@@ -812,15 +814,16 @@ impl Records {
     }
 
     #[inline(never)]
-    fn decode_sbd(&mut self, stored: &mut Stored, subtype: u8, payload: &[u8], has_client: bool) {
+    fn decode_sbd(&mut self, stored: &mut Stored, (header, subtype): (Header, u8), payload: &[u8], has_client: bool) {
         stored.kind = RecordKind::Sbd;
         let Some(sbd) = Sbd::read(subtype, payload) else {
             stored.marks.add(Marks::TRUNCATED);
             return;
         };
         stored.value = sbd.id;
-        // Linux sends no collateral.
-        let ftrace = sbd.ftrace_event().filter(|_| subtype == SBD_OF_LINUX && !has_client);
+        // Linux has an STP transport and no collateral.
+        let is_in_stp = self.senders.get(stored.sender as usize).is_some_and(|sender| sender.key.place.is_some());
+        let ftrace = sbd.ftrace_event(header).filter(|_| is_in_stp && !has_client);
         let mut name = if ftrace.is_some() { b"ftrace event ".to_vec() } else { b"SBD ".to_vec() };
         match (ftrace, sbd.name) {
             (Some(number), _) => name.extend(number.to_string().bytes()),
@@ -904,6 +907,34 @@ fn number(index: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The records of messages of a GUID, of which these are the first byte, the subtype and the payload.
+    fn records_of(messages: &[(u8, u8, &[u8])], place: Option<(u16, u16)>) -> Records {
+        let mut records = Records::default();
+        records.reset(0);
+        for (first, subtype, payload) in messages {
+            let frame = [&[*first, 0, 0x80, *subtype][..], &[0x5B; 16], payload].concat();
+            records.add_frame(&Decoder::default(), &frame, Context { place, ..Context::default() });
+        }
+        records
+    }
+
+    #[test]
+    fn bytes_after_the_nul_of_a_text_are_kept() {
+        let records = records_of(&[(0x42, 1, b"abc\0de\0"), (0x42, 1, b"abc\0\0\0")], None);
+        let shown = |stored: &Stored| {
+            let texts = records.args_of(stored).iter().filter_map(|arg| arg.text());
+            (records.text(stored.body), texts.map(|text| records.text(text)).collect::<Vec<_>>())
+        };
+        assert_eq!(records.stored.iter().map(shown).collect::<Vec<_>>(), [("abc", vec!["646500"]), ("abc", vec![])]);
+    }
+
+    #[test]
+    fn events_of_linux_have_their_numbers_as_names() {
+        let event: (u8, u8, &[u8]) = (0x49, 1, &[0x39, 1, 0, 0, 0, 0, 0, 0, 7, 7]);
+        assert_eq!(records_of(&[event], Some((256, 4))).names, ["ftrace event 313"]);
+        assert_eq!(records_of(&[event], None).names, ["SBD 0x139"], "Linux sends over STP");
+    }
 
     #[test]
     fn offsets_are_kept_whichever_part_comes_first() {

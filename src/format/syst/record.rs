@@ -523,12 +523,14 @@ impl<'a> Message<'a> {
             message.crc = Some(crc);
         }
         match length {
+            // Of a payload that is longer than the field can state, senders write the lowest 16 bits of the length.
+            Some(len) if (message.payload.len().wrapping_sub(len)).trailing_zeros() >= 16 => {}
             Some(len) if len < message.payload.len() => {
                 message.payload = message.payload.get(..len).unwrap_or(&[]);
                 message.marks.add(Marks::SURPLUS);
             }
-            Some(len) if len > message.payload.len() => message.marks.add(Marks::TRUNCATED),
-            _ => {}
+            Some(_) => message.marks.add(Marks::TRUNCATED),
+            None => {}
         }
         Ok(message)
     }
@@ -622,15 +624,13 @@ impl<'a> Sbd<'a> {
         Some(Sbd { id, address, name, blob: reader.0 })
     }
 
-    /// The number of a Linux ftrace event, if this looks like one. The id then has the common fields of these events: the number,
-    /// flags, the depth of preemption, and the process. Counters and hashes do not look like that.
+    /// The number of a Linux ftrace event, if the message is as Linux sends them: of severity INFO and unit 0, with a GUID and without
+    /// location and checksum. The id is the number alone, because Linux clears the bits above, where ftrace has flags and a process.
     #[must_use]
-    pub fn ftrace_event(&self) -> Option<u16> {
-        /// The largest number of a process on Linux.
-        const PID_LIMIT: u64 = 1 << 22;
-        let (number, process) = (self.id as u16, self.id >> 32);
-        let is_bare = self.address.is_none() && self.name.is_none();
-        (is_bare && number > 0 && self.id >> 16 != 0 && process <= PID_LIMIT).then_some(number)
+    pub fn ftrace_event(&self, header: Header) -> Option<u16> {
+        let (kind, subtype) = Kind::Sbd(1).type_and_subtype();
+        let is_of_linux = header.0 & !(Header::LENGTH | Header::TIMESTAMP) == kind | 4 << 4 | Header::GUID | subtype << 24;
+        u16::try_from(self.id).ok().filter(|&number| is_of_linux && number > 0)
     }
 }
 
@@ -694,12 +694,22 @@ mod tests {
 
     #[test]
     fn events_of_linux_differ_from_other_data() {
-        let event = |subtype: u8, payload: &str| Sbd::read(subtype, &bytes(payload)).unwrap().ftrace_event();
-        // Event 313, interrupts off, process 1234.
-        assert_eq!(event(1, "3901 01 00 D2040000 00112233"), Some(313));
-        assert_eq!(event(1, "0500 00 00 00000000"), None, "a number that someone counts");
-        assert_eq!(event(1, "8877665544332211"), None, "a hash");
-        assert_eq!(event(7, "3901 01 00 D2040000 0010 6100"), None, "it has an address and a name");
+        let event = |hex: &str| {
+            let frame = bytes(hex);
+            let message = Message::read_frame(&frame).unwrap();
+            let Kind::Sbd(subtype) = message.fields.kind else { panic!("{message:?}") };
+            Sbd::read(subtype, message.payload).unwrap().ftrace_event(message.fields.header)
+        };
+        assert_eq!(event("49008001 <guid> 3901000000000000 00112233"), Some(313));
+        assert_eq!(
+            event("490A8001 <guid> 0C00 8877665544332211 3901000000000000 00112233"),
+            Some(313),
+            "a length and a time stamp"
+        );
+        assert_eq!(event("49108001 <guid> 3901000000000000 00112233"), None, "of a unit");
+        assert_eq!(event("49000001 3901000000000000 00112233"), None, "of a module");
+        assert_eq!(event("49008001 <guid> 8877665544332211"), None, "a hash");
+        assert_eq!(event("49008003 <guid> 3901000000000000 6100"), None, "it has a name");
     }
 
     #[test]
@@ -719,6 +729,9 @@ mod tests {
         assert_eq!(read("42502A0468656C6C6F00"), Err(Malformed::UnknownSubtype));
         assert_eq!(read("42512A01FF0100020068656C6C6F00"), Err(Malformed::UnknownLocation));
         assert_eq!(read("42502A01"), Ok((0, Marks::default())));
+        let data = "55".repeat(0x1_0000);
+        assert_eq!(read(&format!("49522A000400DDCCBBAA{data}")), Ok((0x1_0004, Marks::default())));
+        assert_eq!(read(&format!("49522A000500DDCCBBAA{data}")), Ok((5, Marks::SURPLUS)));
     }
 
     #[test]

@@ -13,14 +13,15 @@
 //! ```
 //!
 //! A message of one word is one line, ` 0 <D32MTS>  12345671`. A listing repeats its message, so it is left out. But if the line of the
-//! message is missing, the message is put together from its listing. Each line is judged by the input around it, so that it does not
-//! matter where parts begin.
+//! message is missing, the message is put together from its listing. Other tasks and interrupts may write within the digits of a
+//! message, too: then its rest is a line of its own, soon after. Each line is judged by the input around it, so that it does not matter
+//! where parts begin.
 
 use std::ops::Range;
 
 use super::decode::{Context, Decoder, Records};
 use super::decoded::{Notice, RecordKind};
-use super::record::Malformed;
+use super::record::{Fields, Header, Malformed, Marks, Message, Reader};
 use super::resolve::{Progress, Resolver, Sequence};
 use super::scan::MessageFacts;
 use super::settings::Settings;
@@ -444,6 +445,7 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                 let context = Context { offset: offset as u64, len: line.len(), ..Context::default() };
                 match read_listed(part.input, offset, line) {
                     Listed::Repeated => {}
+                    Listed::Unlisted if is_rest(part.input, offset, line) => {}
                     Listed::Only(frame) => not_ok += add(records, decoder, &frame, context, part.end),
                     Listed::Unlisted => {
                         // After a message, and after other bytes that are no text, the digits may be the rest of that message.
@@ -478,6 +480,13 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                 let blank = part.input.get(offset + BARE_MARKER.len()) == Some(&b' ');
                 let len = BARE_MARKER.len() + usize::from(blank) + digits;
                 let context = Context { offset: offset as u64, len, ..Context::default() };
+                let end = offset + len;
+                if is_interrupted(part.input, end)
+                    && let Some((_, frame)) = find_rest(part.input, end - digits..end)
+                {
+                    not_ok += add(records, decoder, &frame, context, part.end);
+                    return digits;
+                }
                 if digits % 2 == 1 {
                     records.add_notice(Notice::OddDigits, 0, Context { len: 0, ..context });
                 }
@@ -549,13 +558,109 @@ fn scan(part: Part<'_>) -> MessageFacts {
                 }
                 let (digits, frame) = unhex(rest, &mut room);
                 if is_wanted {
-                    facts.add_frame(frame, offset);
+                    let own = digits_after(part.input, lines.start + at);
+                    let whole = if is_interrupted(part.input, own.end) { find_rest(part.input, own) } else { None };
+                    facts.add_frame(whole.as_ref().map_or(frame, |(_, frame)| frame), offset);
                 }
                 digits
             }
         }
     });
     facts
+}
+
+/// How many lines after a message its rest is searched for.
+const REST_LINES: usize = 4;
+
+/// The longest line of them, in bytes.
+const REST_LINE_BYTES: usize = 4096;
+
+/// The most digits of the fields before a payload.
+const FIELDS_DIGITS: usize = 2 * (4 + 16 + 9 + 2 + 8);
+
+/// Whether the digits that end here are followed by other text in their line.
+#[inline]
+fn is_interrupted(input: &[u8], digits_end: usize) -> bool {
+    input.get(digits_end).is_some_and(|&byte| !is_line_end(byte))
+}
+
+/// The digits after a marker that begins here.
+fn digits_after(input: &[u8], marker: usize) -> Range<usize> {
+    let start = marker + BARE_MARKER.len();
+    let start = start + usize::from(input.get(start) == Some(&b' '));
+    let rest = input.get(start..).unwrap_or(&[]);
+    start..start + rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count()
+}
+
+/// The rest of an interrupted message: where its line begins, and the whole message. If messages interrupt each other, the last one
+/// ends first.
+#[cold]
+fn find_rest(input: &[u8], digits: Range<usize>) -> Option<(usize, Vec<u8>)> {
+    let mut at = digits.end;
+    let mut open = vec![digits];
+    for number in 0..=REST_LINES {
+        let len = line_len(input.get(at..)?)?;
+        let line = input.get(at..at + len)?;
+        let mut of_open = open.iter().enumerate().rev();
+        let completed = of_open.find_map(|(index, digits)| Some((index, join(input.get(digits.clone())?, line)?)));
+        match completed.filter(|_| number > 0) {
+            Some((0, frame)) => return Some((at, frame)),
+            Some((index, _)) => {
+                open.remove(index);
+            }
+            None => {
+                let inner = memchr::memmem::find_iter(line, BARE_MARKER).map(|marker| digits_after(input, at + marker));
+                open.extend(inner.filter(|digits| is_interrupted(input, digits.end)).take(REST_LINES));
+            }
+        }
+        at += len;
+        at += input.get(at..)?.iter().take_while(|&&byte| is_line_end(byte)).count();
+    }
+    None
+}
+
+/// Whether a line is the rest of a message before it.
+fn is_rest(input: &[u8], offset: usize, line: &[u8]) -> bool {
+    let mut end = offset;
+    for _ in 0..if line.iter().all(u8::is_ascii_hexdigit) { REST_LINES } else { 0 } {
+        let before = input.get(..end).unwrap_or(&[]).trim_ascii_end();
+        let window = before.get(before.len().saturating_sub(REST_LINE_BYTES)..).unwrap_or(&[]);
+        end = before.len() - window.len() + memchr::memrchr2(b'\n', b'\r', window).map_or(0, |at| at + 1);
+        let above = input.get(end..before.len()).unwrap_or(&[]);
+        let mut messages =
+            memchr::memmem::rfind_iter(above, BARE_MARKER).map(|at| digits_after(input, end + at)).take(REST_LINES);
+        let ends_here = |digits| find_rest(input, digits).is_some_and(|(at, _)| at == offset);
+        if messages.any(|digits| is_interrupted(input, digits.end) && ends_here(digits)) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The message of these digits, if it is one whose length field says that these are all.
+fn join(digits: &[u8], rest: &[u8]) -> Option<Vec<u8>> {
+    if digits.len() > REST_LINE_BYTES || rest.is_empty() || !rest.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let mut room = Vec::new();
+    let head: Vec<u8> = digits.iter().chain(rest).copied().take(FIELDS_DIGITS).collect();
+    let mut reader = Reader(unhex(&head, &mut room).1);
+    let bytes = reader.0.len();
+    let fields = Fields::read(&mut reader).ok()?;
+    let crc_bytes = if fields.header.has(Header::CHECKSUM) { 4 } else { 0 };
+    let message_bytes = bytes - reader.0.len() + usize::from(fields.length?) + crc_bytes;
+    if digits.len() + rest.len() != 2 * message_bytes {
+        return None;
+    }
+    let (_, frame) = unhex(&[digits, rest].concat(), &mut room);
+    let message = Message::read_frame(frame).ok()?;
+    (message.marks == Marks::default()).then(|| frame.to_vec())
+}
+
+/// The length of the line at the start of a text, if that is not long.
+fn line_len(text: &[u8]) -> Option<usize> {
+    let near = text.get(..REST_LINE_BYTES).unwrap_or(text);
+    memchr::memchr2(b'\n', b'\r', near).or((near.len() == text.len()).then_some(text.len()))
 }
 
 /// The line before a listing.
@@ -614,32 +719,27 @@ fn listed_message(input: &[u8], offset: usize, last: Entry<'_>) -> Option<Vec<u8
     if !is_one_word && !is_flag {
         return None;
     }
-    let mut values: Vec<&[u8]> = if is_one_word { vec![last.value] } else { Vec::new() };
+    let mut values: Vec<(usize, u64)> = if is_one_word { vec![(last.bytes, last.value)] } else { Vec::new() };
     let (mut number, mut before) = (last.number, input.get(..offset)?);
     while number > 0 {
         before = before.trim_ascii_end();
         let window = before.get(before.len().saturating_sub(LISTING_LINE_BYTES)..)?;
         let start = memchr::memrchr2(b'\n', b'\r', window).map_or(0, |at| at + 1);
-        let entry = Entry::of(window.get(start..)?).filter(|entry| entry.number + 1 == number && !entry.value.is_empty())?;
-        values.push(entry.value);
+        let entry = Entry::of(window.get(start..)?).filter(|entry| entry.number + 1 == number && entry.bytes > 0)?;
+        values.push((entry.bytes, entry.value));
         number = entry.number;
         before = before.get(..before.len() - (window.len() - start))?;
     }
-    let (mut frame, mut room) = (Vec::new(), Vec::new());
-    for value in values.iter().rev() {
-        // Numbers are written with the highest byte first.
-        let (_, bytes) = unhex(value, &mut room);
-        frame.extend(bytes.iter().rev());
-    }
-    Some(frame)
+    Some(values.iter().rev().flat_map(|(bytes, value)| value.to_le_bytes().into_iter().take(*bytes)).collect())
 }
 
 /// A line of a listing.
 struct Entry<'a> {
     number: usize,
     name: &'a [u8],
-    /// Hex digits.
-    value: &'a [u8],
+    /// The bytes of its value; 0 if it has none.
+    bytes: usize,
+    value: u64,
 }
 
 impl Entry<'_> {
@@ -653,14 +753,25 @@ impl Entry<'_> {
         let number = std::str::from_utf8(number).ok()?.parse().ok()?;
         let rest = rest.strip_prefix(b" <")?;
         let end = memchr::memchr(b'>', rest)?;
-        let (name, value) = rest.split_at(end);
-        let value = value.get(1..)?.trim_ascii();
-        let is_known = name == b"FLAG" || {
-            let width = name.strip_prefix(b"D")?;
-            let width = width.strip_suffix(b"TS").unwrap_or(width);
-            matches!(width.strip_suffix(b"M").unwrap_or(width), b"4" | b"8" | b"16" | b"32" | b"64")
+        let (name, digits) = rest.split_at(end);
+        let digits = digits.get(1..)?.trim_ascii();
+        if name == b"FLAG" {
+            return digits.is_empty().then_some(Entry { number, name, bytes: 0, value: 0 });
+        }
+        let width = name.strip_prefix(b"D")?;
+        let width = width.strip_suffix(b"TS").unwrap_or(width);
+        let bytes = match width.strip_suffix(b"M").unwrap_or(width) {
+            b"8" => 1,
+            b"16" => 2,
+            b"32" => 4,
+            b"64" => 8,
+            _ => return None,
         };
-        (is_known && value.iter().all(u8::is_ascii_hexdigit)).then_some(Entry { number, name, value })
+        // The zeros at the start of these are missing.
+        let is_whole = digits.len() == 2 * bytes || (name == b"D64MTS" && (8..16).contains(&digits.len()));
+        let is_number = is_whole && digits.iter().all(u8::is_ascii_hexdigit);
+        let value = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
+        Some(Entry { number, name, bytes, value: u64::from_str_radix(value, 16).ok()? })
     }
 }
 
@@ -755,6 +866,53 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_other_output_interrupts_is_joined_with_its_rest() {
+        // The lengths differ, because the last two texts have another one.
+        let message = |text: &str| {
+            let payload: String = text.bytes().map(|byte| format!("{byte:02X}")).collect();
+            format!("42522A01{:02X}00{payload}", text.len())
+        };
+        let (outer, middle, inner) = (message("outermost"), message("middle"), message("inner"));
+        let marker = "SYS-T RAW DATA: ";
+        let text = |text: &str| (RecordKind::Text, text.to_owned(), Marks::default());
+        let console = |text: &str| (RecordKind::Console, text.to_owned(), Marks::default());
+        // Between the digits of a byte, too.
+        for cut in [2, 10, 13, 20] {
+            let (start, rest) = outer.split_at(cut);
+            let seen = listed(&format!("{marker}{start}{marker}{inner}\r\n{rest}\r\nend\n"));
+            assert_eq!(seen, [text("outermost"), text("inner"), console("end")], "{cut}");
+            let seen = listed(&format!("{marker}{start}uart: on\r\n{rest}\r\n"));
+            assert_eq!(seen, [text("outermost"), console("uart: on")], "{cut}");
+        }
+        let (first, last) = (outer.split_at(16), middle.split_at(14));
+        let nested = format!("{marker}{}{marker}{}{marker}{inner}\n{}\n{}\n", first.0, last.0, last.1, first.1);
+        assert_eq!(listed(&nested), [text("outermost"), text("middle"), text("inner")]);
+        // Both rests fit both messages: the one that began last ends first.
+        let (twin, other) = (message("twin one"), message("twin two"));
+        let nested = format!("{marker}{}{marker}{} x\n{}\n{}\n", &twin[..16], &other[..16], &other[16..], &twin[16..]);
+        assert_eq!(listed(&nested), [text("twin one"), text("twin two"), console(" x")]);
+        assert_eq!(records(nested.as_bytes()).ok_bytes, nested.len() as u64);
+        // Each part judges its lines by the whole input.
+        for at in 0..nested.len() {
+            let (mut kinds, cut) = (Vec::new(), cut(nested.as_bytes(), at));
+            for range in [0..cut, cut..nested.len()] {
+                let mut records = Records::default();
+                records.reset(range.start as u64);
+                decode(&Decoder::default(), Part::new(nested.as_bytes(), range), &mut records);
+                kinds.extend(records.stored.iter().map(|stored| stored.kind));
+            }
+            assert_eq!(kinds, [RecordKind::Text, RecordKind::Text, RecordKind::Console], "{at}");
+        }
+        // Many unfinished messages and lines that fit them take no long time.
+        let start = format!("{marker}{}", &twin[..16]);
+        let hostile = format!("{0} {0} {0} {0} x\n{1}\n{1}\n", start, &twin[16..]).repeat(1000);
+        assert_eq!(records(hostile.as_bytes()).ok_bytes, hostile.len() as u64);
+        // Digits of another number are not the rest.
+        let kinds = listed(&format!("{marker}{} x\n{}00\n", &twin[..16], &twin[16..]));
+        assert_eq!(kinds.last(), Some(&console(&format!("{}00", &twin[16..]))));
+    }
+
+    #[test]
     fn listings_of_the_example_platform_are_not_repeated() {
         let listing = "STP Protocol Output:\n     0 <D32TS>  012a5042\n     1 <D32>  6c6c6568\r\n 2 <D16>  006f\n 3 <FLAG>\n";
         let hello = || (RecordKind::Text, "hello".to_owned(), Marks::default());
@@ -768,6 +926,8 @@ mod tests {
         assert_eq!(with_listing("LISTINGend\n"), [hello(), console("end")]);
         let short = (RecordKind::Short { wide: false }, "0x1234567".to_owned(), Marks::default());
         assert_eq!(with_listing("STP Protocol Output:\n 0 <D32MTS>  12345671\n"), [short]);
+        let short = (RecordKind::Short { wide: true }, "0x000000000001234".to_owned(), Marks::default());
+        assert_eq!(with_listing("STP Protocol Output:\n 0 <D64MTS> 00012347\n"), [short]);
         // If the listing is not whole either, its end becomes console text.
         assert_eq!(with_listing(" 1 <D32>  6c6c6568\n 2 <FLAG>\n"), [console(" 2 <FLAG>")]);
         assert_eq!(with_listing("STP Protocol Output:\n 0 <D32TS>  012a5042\n"), [console(" 0 <D32TS>  012a5042")]);

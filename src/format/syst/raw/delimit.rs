@@ -42,6 +42,9 @@ const ANCHOR_PAYLOAD_BYTES: usize = 1024;
 /// arguments has 1024 bytes, unless the target's configuration changes it.
 const FORMAT_BYTES: usize = 4096;
 
+/// The longest text of a message about an invalid format, in bytes. A longer format has no NUL there.
+const INVALID_FORMAT_BYTES: usize = 32;
+
 /// The longest message without a fitting checksum that is believed at once, in bytes. A longer one must not contain the start of a
 /// message whose checksum fits, nor messages that follow each other if none follow it.
 const UNPROVEN_BYTES: usize = 256;
@@ -442,7 +445,13 @@ impl<'a> Stream<'a> {
                     Err(cut)
                 }
             }
-            Kind::Generic | Kind::FunctionEnter | Kind::FunctionExit | Kind::InvalidParam | Kind::Assert => {
+            // The library cuts the format that it could not read.
+            Kind::InvalidParam => match self.find_nul(payload, INVALID_FORMAT_BYTES) {
+                Some(end) => Ok(end + 1),
+                None if payload.len() >= INVALID_FORMAT_BYTES => Ok(INVALID_FORMAT_BYTES),
+                None => Err(cut),
+            },
+            Kind::Generic | Kind::FunctionEnter | Kind::FunctionExit | Kind::Assert => {
                 self.find_nul(payload, payload_limit).map(|end| end + 1).ok_or(NoLength::Undelimited)
             }
             Kind::Printf(pointers) => {

@@ -26,6 +26,8 @@ use crate::model::Ledger;
 const SAMPLE_BYTES: usize = 64 << 10;
 /// The longest message that speaks for the format without a checksum, in bytes: the library's buffer for a format and its arguments.
 const CHANCE_BYTES: usize = 1024;
+/// How many shorter messages with a length show that longer ones are no chance either.
+const CHANCE_MESSAGES: u64 = 8;
 
 /// Whether a sample consists of messages. `whole`: the sample is the whole input.
 pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
@@ -452,8 +454,14 @@ struct SampleCounts {
     proven: u64,
     /// Of those, with a length.
     with_length: u64,
-    /// The bytes of all messages, except of those that are long and have no checksum that fits.
+    /// Of these, those that are long and have no checksum that fits.
+    long: u64,
+    /// Their bytes.
+    long_bytes: u64,
+    /// The bytes of all other messages.
     bytes: u64,
+    /// Stretches between messages that belong to none.
+    gaps: u64,
 }
 
 /// Counts the messages at the start of an input. `whole`: the sample is the whole input.
@@ -463,14 +471,19 @@ fn count(stream: &Stream<'_>, whole: bool) -> SampleCounts {
         fn at(&mut self, _: usize) {}
         fn message(&mut self, _: usize, frame: &[u8], end: FrameEnd) {
             let Ok(message) = Message::read_frame(frame) else { return };
+            let counts = &mut self.0;
             if end == FrameEnd::Truncated {
+                // Its length says that it goes on after the sample.
+                counts.long_bytes += if message.fields.length.is_some() { frame.len() as u64 } else { 0 };
                 return;
             }
-            let counts = &mut self.0;
             let is_proven = message.crc.is_some() && !message.marks.has(Marks::CRC_BAD);
             // Two that follow each other by chance can cover any input, if they are long enough.
             if is_proven || frame.len() <= CHANCE_BYTES {
                 counts.bytes += frame.len() as u64;
+            } else if message.fields.length.is_some() {
+                counts.long += 1;
+                counts.long_bytes += frame.len() as u64;
             }
             if !message.fields.kind.is_short_form() {
                 counts.full += 1;
@@ -478,7 +491,9 @@ fn count(stream: &Stream<'_>, whole: bool) -> SampleCounts {
                 counts.with_length += u64::from(message.fields.length.is_some());
             }
         }
-        fn lost(&mut self, _: usize, _: usize, _: NoLength) {}
+        fn lost(&mut self, from: usize, _: usize, _: NoLength) {
+            self.0.gaps += u64::from(from > 0);
+        }
     }
     let mut counting = Counting(SampleCounts::default());
     // Messages near the end of a sample that is cut off cannot be judged.
@@ -486,6 +501,10 @@ fn count(stream: &Stream<'_>, whole: bool) -> SampleCounts {
     let position = run(stream, initial(0), end, &mut counting);
     if !whole && let Position::Synced(at) = position {
         counting.0.bytes += (stream.end() - at.min(stream.end())) as u64;
+    }
+    // So many short ones that lead to each other are no chance.
+    if counting.0.gaps == 0 && counting.0.with_length >= counting.0.long + CHANCE_MESSAGES {
+        counting.0.bytes += counting.0.long_bytes;
     }
     counting.0
 }

@@ -232,10 +232,25 @@ fn a_damaged_length_swallows_no_messages_without_checksums() {
     assert_eq!(Stream::new(&bytes, 0, &catalogs, None).step(0), Step::Message(1005));
 }
 
+/// The library cuts the format after 32 bytes, without a NUL.
+#[test]
+fn a_long_invalid_format_ends_after_32_bytes() {
+    let text = [&header(2, 1, 0)[..], b"hello\0"].concat();
+    let catalogs = Collateral::default();
+    for (format, len) in [(&b"%q and what follows until here it is cut"[..32], 36), (&b"%q\0"[..], 7)] {
+        let bytes = [header(2, 5, 0).to_vec(), format.to_vec(), text.repeat(3)].concat();
+        assert_eq!(Stream::new(&bytes, 0, &catalogs, None).step(0), Step::Message(len));
+    }
+}
+
 /// Bytes of another kind in which headers happen to be legal: two messages by their lengths, which cover all of them.
 #[test]
 fn two_long_messages_without_a_checksum_are_no_evidence() {
     let message = |len: u16| [long(0, len), vec![b'x'; usize::from(len)]].concat();
     assert!(probe(&[message(100), message(60)].concat(), true).is_some());
     assert!(probe(&[message(9000), message(6000)].concat(), true).is_none());
+    // A stream of data between shorter messages.
+    let mixed = [vec![message(100); 8], vec![message(60_000)], vec![message(100); 2]].concat().concat();
+    assert!(probe(&mixed, true).is_some());
+    assert!(probe(mixed.get(..40_000).unwrap_or_default(), false).is_some());
 }
