@@ -8,6 +8,7 @@ mod drops;
 mod events;
 mod handles;
 mod names;
+mod stops;
 mod view;
 
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved, SHARED_LOSSES}
 use crate::model::losses;
 use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, IsrId, LaneId, Ledger, LossKind, LossNote, Matter, NameId, Nanos,
-    OpenFunctions, Rate, TaskId, Ticks,
+    OpenFunctions, Rate, RecordedWaits, TaskId, Ticks,
 };
 use crate::printf::Format;
 use crate::printf::escape::PendingText;
@@ -34,6 +35,7 @@ use crate::symbols::Symbols;
 use drops::Drops;
 use handles::Shared;
 use names::Lives;
+use stops::Stop;
 
 /// Without a recorded rate, a tick is taken for this fraction of a second.
 const ASSUMED_HZ: u64 = 1_000_000;
@@ -139,6 +141,9 @@ struct InputResolver {
     silence_ticks: Option<u64>,
     /// Whether the task that the present packet makes ready was ready: it inherits a priority.
     is_inheriting: bool,
+    /// What the present packet means if it says that a task stops, and how many packets after it say nothing.
+    stop: Stop,
+    void_packets: u8,
     /// Whether the present start comes after such a silence.
     is_after_silence: bool,
     /// How many packets there were since the last damage.
@@ -258,6 +263,8 @@ impl Resolver {
                 stopped_at: None,
                 silence_ticks: setup.facts.longest_ticks(),
                 is_inheriting: false,
+                stop: Stop::Said,
+                void_packets: 0,
                 is_after_silence: false,
                 // A recording from the middle of a stream may begin within a packet.
                 since_damage: if start.is_some() { u64::MAX } else { 0 },
@@ -395,6 +402,9 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
     if let Some(first) = shared.inferred_functions {
         let source = "inferred: their first arguments are addresses of functions in the program";
         detail("function calls", format!("event ids {first} and {}", first + 1), source);
+    }
+    if shared.waits == RecordedWaits::Nothing && setups.iter().any(|setup| setup.facts.tasks.values().any(|one| one.runs)) {
+        detail("states of tasks", "unknown while they do not run".to_owned(), "no packet says that a task becomes ready");
     }
     let tasks = shared.task_names();
     if tasks > 0 {
@@ -578,7 +588,7 @@ impl InputResolver {
     }
 
     fn note_bad(&mut self, note: LossNote) {
-        (self.is_damaged, self.since_damage) = (true, 0);
+        (self.is_damaged, self.since_damage, self.void_packets) = (true, 0, 0);
         if note.kind != losses::STARTS_WITHIN_PACKET {
             self.drops.note_damage();
         }
@@ -666,6 +676,9 @@ impl InputResolver {
         if packet.id == id::TASK_START_READY {
             self.is_inheriting = self.inherits(fields, bytes, end, &context.shared);
         }
+        if matches!(packet.id, id::TASK_STOP_EXEC | id::TASK_STOP_READY) {
+            self.stop = self.stop(packet.id, fields, bytes, end, context.shared.hooks);
+        }
         if packet.id == id::SYSTIME_CYCLES {
             self.compare_clock(fields.number());
         }
@@ -681,6 +694,10 @@ impl InputResolver {
         out.batch.note_judged(offset, time);
         if !self.pending.is_empty() {
             self.emit_losses(time, out);
+        }
+        if self.void_packets > 0 {
+            self.void_packets -= 1;
+            return;
         }
         events::resolve(self, packet, fields, events::At { time, offset }, context, out);
     }
