@@ -3,6 +3,7 @@
 //! *(Sources: SEGGER's `SEGGER_SYSVIEW_ThreadX.c`, `_uCOSIII.c`, `_uCOSII.c` and `_MicriumOSKernel.c`; NuttX's `drivers/segger/note_sysview.c`;
 //! RT-Thread's `SEGGER_SYSVIEW_RTThread.c`; Zephyr's `subsys/tracing/sysview`; Apache Mynewt's `sys/sysview`.)*
 
+use super::descriptions::Kernel;
 use super::scan::SystemTime;
 use crate::model::PriorityOrder;
 
@@ -51,6 +52,21 @@ impl Hooks {
     pub fn of(os: &str) -> Hooks {
         let os = os.to_ascii_lowercase();
         NAMES.iter().find(|(name, _)| os.contains(name)).map_or(Hooks::Other, |&(_, hooks)| hooks)
+    }
+
+    /// The kernel whose ids these hooks have.
+    #[must_use]
+    pub fn kernel(self, os: &str) -> Option<Kernel> {
+        let is_second = || os.to_ascii_lowercase().split("os-").nth(1).is_some_and(|version| version.trim() == "ii");
+        Some(match self {
+            Hooks::FreeRtos => Kernel::FreeRtos,
+            Hooks::Zephyr => Kernel::Zephyr,
+            Hooks::NuttX => Kernel::Other("nuttx"),
+            Hooks::ThreadX => Kernel::Other("threadx"),
+            Hooks::MicroCos => Kernel::Other(if is_second() { "ucos2" } else { "ucos3" }),
+            Hooks::Mynewt => Kernel::Other("mynewt"),
+            Hooks::EmbOs | Hooks::RtThread | Hooks::Other => return None,
+        })
     }
 
     /// Whether they record each task that becomes ready.
@@ -112,6 +128,8 @@ mod tests {
             ["FreeRTOS V11", "embOS_Ultra", "ThreadX", "RTThread", "uCOS-III", "Micrium OS Kernel", "Apache Mynewt", ""];
         use Hooks::{EmbOs, FreeRtos, MicroCos, Mynewt, Other, RtThread, ThreadX};
         assert_eq!(described.map(Hooks::of), [FreeRtos, EmbOs, ThreadX, RtThread, MicroCos, MicroCos, Mynewt, Other]);
+        let second = ["uCOS-II", "uCOS-III", "uC/OS-II", "Micrium OS Kernel"].map(|os| MicroCos.kernel(os));
+        assert_eq!(second, ["ucos2", "ucos3", "ucos2", "ucos3"].map(|name| Some(Kernel::Other(name))));
     }
 
     #[test]

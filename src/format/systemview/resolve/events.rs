@@ -686,6 +686,12 @@ impl<'b> Scene<'_, 'b, '_> {
                     Role::Suspend => EventKind::Suspended(task),
                     Role::Resume => EventKind::Resumed { task, from_isr },
                     Role::SetPriority => EventKind::Priority { task, priority: values[1] as u32, change: PriorityChange::Set },
+                    Role::InheritPriority => {
+                        EventKind::Priority { task, priority: values[1] as u32, change: PriorityChange::Inherit }
+                    }
+                    Role::DisinheritPriority => {
+                        EventKind::Priority { task, priority: values[1] as u32, change: PriorityChange::Disinherit }
+                    }
                     _ => EventKind::TaskDeleted(task),
                 }
             }

@@ -136,14 +136,10 @@ impl Shared {
                 }
             }
         }
-        let hooks = system.get("O").map(|os| Hooks::of(os)).unwrap_or_default();
+        let os = system.get("O").map(String::as_str).unwrap_or_default();
+        let hooks = Hooks::of(os);
         let is_espressif = setups.iter().any(|setup| setup.reading == Reading::CoreBit);
-        let kernel = match hooks {
-            _ if is_espressif => Some(Kernel::FreeRtosEspressif),
-            Hooks::FreeRtos => Some(Kernel::FreeRtos),
-            Hooks::Zephyr => Some(Kernel::Zephyr),
-            _ => None,
-        };
+        let kernel = if is_espressif { Some(Kernel::FreeRtosEspressif) } else { hooks.kernel(os) };
         // Where the hooks record it, no task was made ready.
         let has_readiness = is_espressif || hooks.record_readiness() || facts().any(|facts| facts.has_readiness);
         let waits = if has_readiness { RecordedWaits::Ends } else { RecordedWaits::Nothing };

@@ -288,7 +288,7 @@ impl Resolver {
         facts.system = match shared.kernel {
             Some(Kernel::FreeRtos | Kernel::FreeRtosEspressif) => Some("FreeRTOS"),
             Some(Kernel::Zephyr) => Some("Zephyr"),
-            None => None,
+            Some(Kernel::Other(_)) | None => None,
         };
         let symbols = options.program.as_ref().map(|program| program.symbols.clone());
         describe(&shared, &setups, &mut facts);
@@ -377,13 +377,14 @@ fn describe_rates(shared: &Shared, sessions: u32, mut rate: Rate, details: &mut 
 }
 
 fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
+    let has_system = facts.system.is_some();
     let mut detail = |name, value: String, source: &str| facts.details.push(Detail { name, value, source: source.to_owned() });
     for (key, name) in [("N", "application"), ("D", "device"), ("C", "core")] {
         if let Some(value) = shared.system.get(key) {
             detail(name, value.clone(), "recorded in the capture");
         }
     }
-    if let Some(os) = shared.system.get("O").filter(|_| shared.kernel.is_none()) {
+    if let Some(os) = shared.system.get("O").filter(|_| !has_system) {
         detail("operating system", os.clone(), "recorded in the capture");
     }
     if let (Some(setup), true) = (setups.first(), setups.iter().any(|setup| setup.reading == Reading::CoreBit)) {
