@@ -173,3 +173,29 @@ fn the_used_part_of_a_stack_is_believed_if_it_is_recorded() {
     assert_eq!(free("FreeRTOS", 500), [12]);
     assert!(["FreeRTOS", "NuttX", "Zephyr"].iter().zip([513, 500, 500]).all(|(os, used)| free(os, used).is_empty()));
 }
+
+/// A unit, a factor and an offset of sampled values are part of their name.
+#[test]
+fn sampled_values_have_their_unit() {
+    let name = |fields: &[u32], unit: Option<&str>| {
+        let mut stream = small("N=x,O=FreeRTOS");
+        let mut register = numbers_and_text(&[extended::REGISTER_DATA, 2], "speed");
+        register.extend(numbers(fields));
+        register.extend(unit.map(|unit| numbers_and_text(&[], unit)).unwrap_or_default());
+        stream.put(id::EX, &register).n(id::DATA_SAMPLE, &[2, 5]);
+        let mut name = None;
+        subject().resolve(&stream.bytes, 1 << 20, |_, entities| {
+            name = entities
+                .lanes
+                .iter()
+                .find_map(|lane| lane.name.as_deref().filter(|name| name.starts_with("speed")).map(str::to_owned));
+        });
+        name.unwrap_or_default()
+    };
+    let factor = |factor: f32| factor.to_bits();
+    assert_eq!(name(&[], None), "speed");
+    assert_eq!(name(&[1, 0, 0, 100], None), "speed");
+    assert_eq!(name(&[1, 0, 0, 0, factor(1.0)], Some("B")), "speed (B)");
+    assert_eq!(name(&[1, 20, 0, 0, factor(0.1)], Some("mV")), "speed (0.1 mV, offset 20)");
+    assert_eq!(name(&[1, 0, 0, 0, factor(0.5)], None), "speed (0.5)");
+}

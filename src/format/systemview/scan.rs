@@ -1,5 +1,6 @@
 //! The first pass: facts that hold for the whole recording, and where the target restarted.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::InputOptions;
@@ -503,8 +504,9 @@ impl ScanFacts {
                 extended::REGISTER_DATA => {
                     let data = fields.number();
                     self.note(Kind::Data, data);
-                    self.name((Named::Data, data), fields.text(), place);
-                    if let (Some(kind), true) = (fields.next_number(), self.data_types.len() < METADATA_LIMIT) {
+                    let (name, kind) = (fields.text(), fields.next_number());
+                    self.name((Named::Data, data), &with_unit(name, fields), place);
+                    if let (Some(kind), true) = (kind, self.data_types.len() < METADATA_LIMIT) {
                         self.data_types.insert(data, kind);
                     }
                 }
@@ -816,6 +818,22 @@ pub struct SessionStart {
     pub init: Option<Init>,
     /// Whether nothing was recorded between the restart and this start, so that the counter of dropped packets is 0.
     pub counts_from_zero: bool,
+}
+
+/// The name of sampled values with their unit, if that is recorded: `name (0.1 mV)`, or `name (mV, offset 20)`. The fields are those after the type. The
+/// library does not say in which order the factor and the offset apply, so the values stay as they are recorded.
+fn with_unit<'a>(name: &'a [u8], mut fields: Fields<'_>) -> Cow<'a, [u8]> {
+    let (offset, _, _) = (fields.number().cast_signed(), fields.number(), fields.number());
+    let factor = f32::from_bits(fields.number());
+    let mut unit = String::from_utf8_lossy(fields.text()).into_owned();
+    if factor.is_finite() && factor != 0.0 && factor != 1.0 {
+        unit = format!("{factor} {unit}");
+    }
+    if offset != 0 {
+        unit = format!("{unit}, offset {offset}");
+    }
+    let unit = unit.trim_matches([' ', ',']);
+    if unit.is_empty() { name.into() } else { format!("{} ({unit})", String::from_utf8_lossy(name)).into_bytes().into() }
 }
 
 /// The number and name in `I#7=name`.
