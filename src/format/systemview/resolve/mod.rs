@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 
 use super::decode::{Bad, Record, Records};
 use super::descriptions::Kernel;
+use super::hooks::Hooks;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading, is_sent_start};
 use super::program;
 use super::record::{Fields, id};
@@ -678,7 +679,10 @@ impl InputResolver {
             self.is_inheriting = self.inherits(fields, bytes, end, &context.shared);
         }
         if matches!(packet.id, id::TASK_STOP_EXEC | id::TASK_STOP_READY) {
-            self.stop = self.stop(packet.id, fields, bytes, end, context.shared.hooks);
+            let hooks = context.shared.hooks;
+            // Nearly all hooks record that a task stops being ready as the library says.
+            let is_plain = packet.id == id::TASK_STOP_READY && !matches!(hooks, Hooks::RtThread | Hooks::MicroCos);
+            self.stop = if is_plain { Stop::Said } else { self.stop(packet.id, fields, bytes, end, hooks) };
         }
         if packet.id == id::SYSTIME_CYCLES {
             self.compare_clock(fields.number());

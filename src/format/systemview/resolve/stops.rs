@@ -22,6 +22,7 @@ pub(super) enum Stop {
 
 impl InputResolver {
     /// What a packet means that says that a task stops running, or stops being ready. Its fields, and where it ends.
+    #[cold]
     pub(super) fn stop(&self, packet: u16, mut fields: Fields<'_>, bytes: &[u8], end: usize, hooks: Hooks) -> Stop {
         let read = |at: usize| Framing::new(self.reading).read(bytes, at);
         let is_switch = |next: Packet| matches!(next.id, id::TASK_START_EXEC | id::IDLE);
