@@ -6,6 +6,7 @@
 //! - [`meaning`]: times, losses and names, compared with what the generator knows;
 //! - [`properties`]: contracts that hold for any input;
 //! - [`restarts`]: boards that are reset again and again;
+//! - [`systems`]: what the hooks of other operating systems than FreeRTOS record;
 //! - [`reference`]: recordings of real targets, if `TRACECONV_SYSTEMVIEW` names the folder that has them.
 //!
 //! All read traces with [`reader`], which shares no code with the writer.
@@ -23,3 +24,4 @@ mod reader;
 mod reference;
 mod restarts;
 mod run;
+mod systems;

@@ -667,7 +667,7 @@ fn waits_have_the_reason_that_is_recorded() {
 }
 
 /// The operations on objects, and the spans and instants on the tracks of calls, by their names.
-fn called(stream: &Stream) -> Vec<String> {
+pub fn called(stream: &Stream) -> Vec<String> {
     let mut all = Vec::new();
     subject().resolve(&stream.bytes, 1 << 20, |batch, entities| {
         let name = |label: traceconv::model::Label| label.as_name().map_or("", |name| &entities.names[name.index()]).to_owned();

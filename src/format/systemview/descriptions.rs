@@ -15,6 +15,8 @@ use crate::model::ObjectOp;
 const FREERTOS: &str = include_str!("freertos.txt");
 /// The ids of Zephyr's functions.
 const ZEPHYR: &str = include_str!("zephyr.txt");
+/// Those of others.
+const OTHERS: &str = include_str!("others.txt");
 
 /// The kind of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,9 @@ pub enum Role {
     Suspend,
     Resume,
     SetPriority,
+    /// A task has the priority of one that waits for it, until it has its own again.
+    InheritPriority,
+    DisinheritPriority,
     /// A task that is ready may move to the list of another priority.
     Inherit,
     DeleteTask,
@@ -70,6 +75,8 @@ impl Role {
             "vTaskSuspend" => Role::Suspend,
             "vTaskResume" | "xTaskResume" => Role::Resume,
             "vTaskPrioritySet" => Role::SetPriority,
+            "priority_inherit" => Role::InheritPriority,
+            "priority_disinherit" => Role::DisinheritPriority,
             "xTaskPriorityInherit" | "vTaskPriorityInherit" | "vTaskPriorityDisinheritAfterTimeout" => Role::Inherit,
             "vTaskDelete" => Role::DeleteTask,
             "function_enter" => Role::EnterFunction,
@@ -95,6 +102,8 @@ pub enum Kernel {
     FreeRtosEspressif,
     FreeRtos,
     Zephyr,
+    /// One in the table of others, by its name there.
+    Other(&'static str),
 }
 
 /// The descriptions of a recording, by id.
@@ -145,11 +154,21 @@ impl Descriptions {
             all.add_file(ZEPHYR);
             all.events
         });
-        self.of_kernel = Some(match kernel {
-            Kernel::FreeRtosEspressif => &ESPRESSIF,
-            Kernel::FreeRtos => &SEGGER,
-            Kernel::Zephyr => &OF_ZEPHYR,
+        static OF_OTHERS: LazyLock<BTreeMap<&str, BTreeMap<u16, Description>>> = LazyLock::new(|| {
+            let described = |section: &'static str| {
+                let (name, lines) = section.split_once('\n')?;
+                let mut all = Descriptions::default();
+                all.add_file(lines);
+                Some((name.trim(), all.events))
+            };
+            OTHERS.split("\n=").skip(1).filter_map(described).collect()
         });
+        self.of_kernel = match kernel {
+            Kernel::FreeRtosEspressif => Some(&ESPRESSIF),
+            Kernel::FreeRtos => Some(&SEGGER),
+            Kernel::Zephyr => Some(&OF_ZEPHYR),
+            Kernel::Other(name) => OF_OTHERS.get(name),
+        };
     }
 
     /// Adds a file of descriptions, which replace earlier ones of the same ids. Returns how many events it describes.
@@ -287,6 +306,10 @@ mod tests {
         assert_eq!(name(Kernel::FreeRtos, 197).as_deref(), Some("vTaskDelay"));
         assert_eq!(name(Kernel::FreeRtos, 311).as_deref(), Some("xStreamBufferSend"));
         assert_eq!(name(Kernel::Zephyr, 42).as_deref(), Some("k_sem_take"));
+        assert_eq!(name(Kernel::Other("threadx"), 99).as_deref(), Some("tx_thread_sleep"));
+        assert_eq!(name(Kernel::Other("ucos2"), 49).as_deref(), Some("OSSemPend"));
+        assert_eq!(name(Kernel::Other("ucos3"), 50).as_deref(), Some("OSSemPend"));
+        assert_eq!(name(Kernel::Other("mynewt"), 93).as_deref(), Some("os_mbuf_free_chain"));
         assert_eq!(name(Kernel::Zephyr, 500), None);
     }
 

@@ -11,6 +11,7 @@ pub mod encode;
 mod functions;
 #[cfg(any(test, feature = "generate"))]
 pub mod generate;
+mod hooks;
 pub mod packet;
 mod probe;
 mod program;

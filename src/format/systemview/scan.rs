@@ -1,10 +1,12 @@
 //! The first pass: facts that hold for the whole recording, and where the target restarted.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::InputOptions;
 use super::decode::{Decoder, each_packet};
 use super::functions::ModuleEvents;
+use super::hooks::Hooks;
 use super::packet::{Framing, Packet, Reading, is_sent_start, read_any};
 use super::record::{Fields, extended, id};
 use super::resolve::Resolver;
@@ -129,6 +131,16 @@ impl Init {
         Init { sys_freq, cpu_freq, ram_base, id_shift, is_wide: reading == Reading::Wide }
     }
 
+    /// The id of a value that may be an address or an id: Zephyr's hooks shorten only some addresses to ids. Memory has fewer bytes than there are
+    /// addresses before it.
+    #[must_use]
+    pub fn id(&self, value: u64) -> u64 {
+        match value.checked_sub(self.ram_base) {
+            Some(offset) if self.ram_base > 0 => offset >> self.id_shift.min(63),
+            _ => value,
+        }
+    }
+
     /// The address that was shortened to an id.
     #[must_use]
     pub fn address(&self, id: u64) -> u64 {
@@ -196,6 +208,8 @@ pub struct ScanFacts {
     gap: Option<u64>,
     /// Whether a core idles.
     is_idle: bool,
+    /// Whether tasks become ready, or stop being so.
+    pub has_readiness: bool,
     /// The configuration.
     pub init: Option<Init>,
     /// The descriptions of the system, each once.
@@ -397,7 +411,10 @@ impl ScanFacts {
         match packet.id {
             id::TASK_START_EXEC => self.note(Kind::Runs(place), fields.number()),
             id::IDLE => self.is_idle = true,
-            id::TASK_START_READY | id::TASK_STOP_READY => self.note(Kind::Tasks(place), fields.number()),
+            id::TASK_START_READY | id::TASK_STOP_READY => {
+                self.has_readiness = true;
+                self.note(Kind::Tasks(place), fields.number());
+            }
             id::TASK_CREATE | id::TASK_TERMINATE => {
                 let task = fields.number();
                 self.note(Kind::Tasks(place), task);
@@ -487,8 +504,9 @@ impl ScanFacts {
                 extended::REGISTER_DATA => {
                     let data = fields.number();
                     self.note(Kind::Data, data);
-                    self.name((Named::Data, data), fields.text(), place);
-                    if let (Some(kind), true) = (fields.next_number(), self.data_types.len() < METADATA_LIMIT) {
+                    let (name, kind) = (fields.text(), fields.next_number());
+                    self.name((Named::Data, data), &with_unit(name, fields), place);
+                    if let (Some(kind), true) = (kind, self.data_types.len() < METADATA_LIMIT) {
                         self.data_types.insert(data, kind);
                     }
                 }
@@ -573,6 +591,7 @@ impl ScanFacts {
         self.damaged += next.damaged;
         self.longest = self.longest.max(next.longest);
         self.is_idle |= next.is_idle;
+        self.has_readiness |= next.has_readiness;
         self.by_bits.iter_mut().zip(next.by_bits).for_each(|(all, next)| *all += next);
         self.init = self.init.or(next.init);
         next.descriptions.into_iter().for_each(|text| _ = insert(&mut self.descriptions, text, &mut excess));
@@ -637,11 +656,13 @@ impl ScanFacts {
     /// A recorder may start again without a restart of the target; then the times of the system that are recorded soon after each start
     /// go on as the time stamps do.
     fn sessions(&self) -> (Vec<SessionStart>, u64) {
+        let hooks = self.hooks();
         let mut sessions: Vec<SessionStart> = Vec::new();
         let mut undecided = 0;
         let starts = self.all_starts();
         let ends = starts.iter().skip(1).map(|next| next.offset).chain([u64::MAX]);
-        let mut times = self.times.as_slice();
+        let times: Vec<_> = self.times.iter().map(|time| Placed { what: hooks.time(time.what), ..*time }).collect();
+        let mut times = times.as_slice();
         let mut until = |offset| times.split_off(..times.partition_point(|time| time.offset < offset)).unwrap_or_default();
         let latest = |times: &[Placed<SystemTime>]| {
             let microseconds = times.iter().filter_map(|time| match time.what {
@@ -662,7 +683,7 @@ impl ScanFacts {
             let is_restart = match time {
                 _ if before == 0 && !start.what.is_time || self.has_no_tasks(start) => Some(true),
                 None => None,
-                Some(time) if start.what.is_time => last_time.map_or(Some(false), |last| self.goes_back(&last, time)),
+                Some(time) if start.what.is_time => last_time.map_or(Some(false), |last| self.goes_back(hooks, &last, time)),
                 Some(time) => match time.what {
                     SystemTime::Cycles(cycles) => {
                         let since = time.ticks - start.ticks;
@@ -674,7 +695,7 @@ impl ScanFacts {
                     }
                     SystemTime::Microseconds(us) => {
                         // The clock showed no less than 0 at the start.
-                        self.us_begins_again(last_us.unwrap_or((0, base)), us, start, time.ticks)
+                        self.us_begins_again(hooks, last_us.unwrap_or((0, base)), us, start, time.ticks)
                     }
                 },
             };
@@ -702,6 +723,15 @@ impl ScanFacts {
         self.overflows.iter().enumerate().filter(is_made_up).map(|(_, overflow)| overflow.0).collect()
     }
 
+    /// The operating system whose hooks record.
+    pub fn hooks(&self) -> Hooks {
+        let name = |text: &Vec<u8>| {
+            let text = String::from_utf8_lossy(text);
+            text.split(',').find_map(|item| item.trim().strip_prefix("O=").map(Hooks::of))
+        };
+        self.descriptions.iter().find_map(name).unwrap_or_default()
+    }
+
     /// Ticks in microseconds, if the frequency is known.
     fn in_us(&self, ticks: u64) -> Option<u64> {
         let hz = self.init.map_or(0, |init| u64::from(init.sys_freq));
@@ -718,23 +748,24 @@ impl ScanFacts {
     /// Whether the operating system's clock begins again with a start: it goes back; or it shows no more than the time since the restart,
     /// and stands still although time has passed, or fits that time far better than a clock that goes on. `last` and `us` are its readings
     /// before and after the start, with the ticks at the first, and `ticks` those at the second. `None`: it may have.
-    fn us_begins_again(&self, last: (u64, u64), us: u64, start: &Placed<Start>, ticks: u64) -> Option<bool> {
+    fn us_begins_again(&self, hooks: Hooks, last: (u64, u64), us: u64, start: &Placed<Start>, ticks: u64) -> Option<bool> {
         let (last_us, last_ticks) = last;
+        let passed = self.in_us(ticks - last_ticks.min(ticks));
         if us < last_us {
-            return Some(true);
+            return (!hooks.clock_wraps(last_us, passed.unwrap_or(0))).then_some(true);
         }
-        let (since, passed) = self.in_us(start.what.stamp).zip(self.in_us(ticks - last_ticks.min(ticks)))?;
+        let (since, passed) = self.in_us(start.what.stamp).zip(passed)?;
         if us > since.saturating_add(AHEAD_US) {
             return Some(false);
         }
         let behind = passed.saturating_sub(us - last_us);
         let fits = if us == last_us { !start.what.is_after_stop } else { behind / 8 > since.abs_diff(us) };
-        (behind >= STILL_US && fits).then_some(true)
+        (behind >= STILL_US.max(hooks.clock_step_us()) && fits).then_some(true)
     }
 
     /// Whether a clock has gone back from one reading to the next: missing packets can only make it go further than the time stamps do.
     /// `None`: it may have.
-    fn goes_back(&self, last: &Placed<SystemTime>, time: &Placed<SystemTime>) -> Option<bool> {
+    fn goes_back(&self, hooks: Hooks, last: &Placed<SystemTime>, time: &Placed<SystemTime>) -> Option<bool> {
         let passed = time.ticks - last.ticks.min(time.ticks);
         match (last.what, time.what) {
             (SystemTime::Cycles(last), SystemTime::Cycles(cycles)) => {
@@ -742,9 +773,12 @@ impl ScanFacts {
                 Some(u64::try_from(step).map_or(true, |step| passed > u64::from(NEAR_TICKS) && step < passed / 8))
             }
             (SystemTime::Microseconds(last), SystemTime::Microseconds(us)) if us == last => {
-                self.in_us(passed).filter(|&passed| passed >= STILL_US).map(|_| true)
+                self.in_us(passed).filter(|&passed| passed >= STILL_US.max(hooks.clock_step_us())).map(|_| true)
             }
-            (SystemTime::Microseconds(last), SystemTime::Microseconds(us)) => Some(us < last),
+            (SystemTime::Microseconds(last), SystemTime::Microseconds(us)) => match us < last {
+                true if hooks.clock_wraps(last, self.in_us(passed).unwrap_or(0)) => None,
+                is_restart => Some(is_restart),
+            },
             _ => None,
         }
     }
@@ -784,6 +818,22 @@ pub struct SessionStart {
     pub init: Option<Init>,
     /// Whether nothing was recorded between the restart and this start, so that the counter of dropped packets is 0.
     pub counts_from_zero: bool,
+}
+
+/// The name of sampled values with their unit, if that is recorded: `name (0.1 mV)`, or `name (mV, offset 20)`. The fields are those after the type. The
+/// library does not say in which order the factor and the offset apply, so the values stay as they are recorded.
+fn with_unit<'a>(name: &'a [u8], mut fields: Fields<'_>) -> Cow<'a, [u8]> {
+    let (offset, _, _) = (fields.number().cast_signed(), fields.number(), fields.number());
+    let factor = f32::from_bits(fields.number());
+    let mut unit = String::from_utf8_lossy(fields.text()).into_owned();
+    if factor.is_finite() && factor != 0.0 && factor != 1.0 {
+        unit = format!("{factor} {unit}");
+    }
+    if offset != 0 {
+        unit = format!("{unit}, offset {offset}");
+    }
+    let unit = unit.trim_matches([' ', ',']);
+    if unit.is_empty() { name.into() } else { format!("{} ({unit})", String::from_utf8_lossy(name)).into_bytes().into() }
 }
 
 /// The number and name in `I#7=name`.

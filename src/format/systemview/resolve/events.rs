@@ -1,10 +1,12 @@
 //! The events of each packet.
 
 use super::super::descriptions::{Kind, Role, Values};
+use super::super::hooks::Hooks;
 use super::super::packet::{CONFIRMED_BY, Packet, Reading};
 use super::super::record::{Fields, extended, id};
 use super::drops::Verdict;
 use super::handles::Labelled;
+use super::stops::Stop;
 use super::{Context, InputResolver};
 use crate::format::Resolved;
 use crate::model::losses;
@@ -101,13 +103,7 @@ impl<'b> Scene<'_, 'b, '_> {
                     self.push(EventKind::Ready { task, from_isr });
                 }
             }
-            id::TASK_STOP_READY => {
-                let Some(task) = self.task() else { return };
-                if self.state().running == Some(task) && !self.state().has_reason {
-                    let wait = Wait { reason: WaitReason::NotRecorded, object: None, kernel_ticks: u32::MAX };
-                    self.push(EventKind::Waiting(wait));
-                }
-            }
+            id::TASK_STOP_READY => self.stop_ready(),
             id::TASK_CREATE => {
                 self.input.begin_life(self.at.offset);
                 if let Some(task) = self.task() {
@@ -129,13 +125,19 @@ impl<'b> Scene<'_, 'b, '_> {
             id::STACK_INFO if !self.input.is_copy => {
                 let Some(task) = self.task() else { return };
                 let (_, size, used) = (self.payload.number(), self.payload.number(), self.payload.number());
-                if used > 0 {
-                    self.push(EventKind::StackFree { task, bytes: size.saturating_sub(used) });
+                if used > 0
+                    && self.context.shared.hooks.know_used_stack()
+                    && let Some(bytes) = size.checked_sub(used)
+                {
+                    self.push(EventKind::StackFree { task, bytes });
                 }
             }
             id::OVERFLOW => self.overflow(),
             id::TRACE_START => self.start(),
             id::TRACE_STOP => self.input.stopped_at = Some(self.input.since_damage),
+            id::MARK_START | id::MARK_STOP if self.context.shared.hooks == Hooks::NuttX => {
+                self.system_call(packet == id::MARK_START)
+            }
             id::MARK_START | id::MARK_STOP => {
                 let marker = self.payload.number();
                 let lane = self.context.shared.marker(marker, self.input.session);
@@ -241,11 +243,63 @@ impl<'b> Scene<'_, 'b, '_> {
         self.push(EventKind::SwitchedIn(task));
     }
 
+    /// A task is not ready from here on. If it runs, it will wait.
+    fn stop_ready(&mut self) {
+        let (Some(task), cause, hooks) = (self.task(), self.payload.number(), self.context.shared.hooks) else { return };
+        if let Stop::Nothing(void_packets) = self.input.stop {
+            self.input.void_packets = void_packets;
+            return;
+        }
+        let (running, has_reason) = (self.state().running, self.state().has_reason);
+        if running == Some(task) && !has_reason {
+            self.push_reason(task, hooks, cause);
+        }
+        // Another task was in the list of ready tasks.
+        if hooks == Hooks::MicroCos && running.is_some_and(|running| running != task) {
+            self.push(EventKind::Suspended(task));
+        }
+    }
+
+    /// The running task will leave its core for this cause. ThreadX's is the state of the thread, and recorded at each switch.
+    fn push_reason(&mut self, task: TaskId, hooks: Hooks, cause: u32) {
+        let reason = match (hooks, cause) {
+            (Hooks::ThreadX, 0) => return,
+            (Hooks::ThreadX, 1 | 2) => return self.push(EventKind::TaskDeleted(task)),
+            (Hooks::ThreadX, 3) => return self.push(EventKind::Suspended(task)),
+            (Hooks::ThreadX, 4) => WaitReason::Delay,
+            (Hooks::ThreadX, 6 | 13) => WaitReason::Receive,
+            (Hooks::ThreadX, 7) => WaitReason::Bits,
+            _ => WaitReason::NotRecorded,
+        };
+        self.push(EventKind::Waiting(Wait { reason, object: None, kernel_ticks: u32::MAX }));
+    }
+
+    /// NuttX records the begins and ends of system calls as those of markers. Many tasks may be in the same one.
+    fn system_call(&mut self, is_begin: bool) {
+        let (marker, session) = (self.payload.number(), self.input.session);
+        let Some(lane) = self.calls() else { return };
+        let function = 1 << 32 | u64::from(marker);
+        if !is_begin {
+            if !self.exit(lane, function, Args::NONE) {
+                self.out.ledger.enter(losses::SPAN_END_WITHOUT_BEGIN, self.at.offset, 0);
+            }
+        } else if self.enter(lane, function) {
+            let name = self.out.entities.add_name(&self.context.shared.marker_name(marker, session));
+            self.begin(lane, name.map_or(Label::NONE, Label::name), Args::NONE);
+        }
+    }
+
     /// The running task leaves its core. In embOS that is its end; in Zephyr it is any switch.
     fn stop_exec(&mut self) {
+        if self.input.stop == Stop::Nothing(0) {
+            return;
+        }
         let Some(task) = self.state().running.take() else { return };
-        if self.context.shared.os.contains("embos") {
+        if self.context.shared.hooks == Hooks::EmbOs {
             self.push(EventKind::TaskDeleted(task));
+        }
+        if self.input.stop == Stop::Followed {
+            return;
         }
         let (core, session) = (self.core(), self.input.session);
         let idle = self.context.shared.idle(core, session, self.out.entities);
@@ -572,6 +626,8 @@ impl<'b> Scene<'_, 'b, '_> {
             Ok(value) if kind == Kind::Int => i64::from(value.cast_signed()),
             _ => value.cast_signed(),
         };
+        let is_raw = self.context.shared.hooks == Hooks::Zephyr;
+        let value = if is_raw && matches!(kind, Kind::Task | Kind::Resource) { self.input.init.id(value) } else { value };
         let named = match kind {
             Kind::Task | Kind::Resource => {
                 let life = if kind == Kind::Task { self.life(value as u32) } else { 0 };
@@ -630,6 +686,12 @@ impl<'b> Scene<'_, 'b, '_> {
                     Role::Suspend => EventKind::Suspended(task),
                     Role::Resume => EventKind::Resumed { task, from_isr },
                     Role::SetPriority => EventKind::Priority { task, priority: values[1] as u32, change: PriorityChange::Set },
+                    Role::InheritPriority => {
+                        EventKind::Priority { task, priority: values[1] as u32, change: PriorityChange::Inherit }
+                    }
+                    Role::DisinheritPriority => {
+                        EventKind::Priority { task, priority: values[1] as u32, change: PriorityChange::Disinherit }
+                    }
                     _ => EventKind::TaskDeleted(task),
                 }
             }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use super::super::descriptions::{Description, Descriptions, Kernel, Kind, Role, Values};
 use super::super::functions::{self, ModuleEvents};
+use super::super::hooks::Hooks;
 use super::super::packet::Reading;
 use super::super::scan::{HEAP_EVENT, HEAP_MODULE, Init, Named, Setup};
 use super::names::Names;
 use crate::clock::SESSIONS_LIMIT;
 use crate::model::{
-    CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, PriorityOrder,
-    RecentMap, RecordedWaits, Session, Task, TaskId, TaskKind,
+    CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, RecentMap,
+    RecordedWaits, Session, Task, TaskId, TaskKind,
 };
 use crate::symbols::exception_name;
 
@@ -67,8 +68,10 @@ pub struct Shared {
     pub kernel: Option<Kernel>,
     /// The values of the system's description, by key.
     pub system: BTreeMap<String, String>,
-    /// The name of the operating system in lower case; empty if it is not described.
-    pub os: String,
+    /// The operating system whose hooks record.
+    pub hooks: Hooks,
+    /// Which waits of tasks are recorded.
+    pub waits: RecordedWaits,
     /// The names of modules, by event offset.
     pub modules: BTreeMap<u32, String>,
     /// The first id of the heap module.
@@ -133,14 +136,13 @@ impl Shared {
                 }
             }
         }
-        let os = system.get("O").map(|os| os.to_ascii_lowercase()).unwrap_or_default();
+        let os = system.get("O").map(String::as_str).unwrap_or_default();
+        let hooks = Hooks::of(os);
         let is_espressif = setups.iter().any(|setup| setup.reading == Reading::CoreBit);
-        let kernel = match os.as_str() {
-            _ if is_espressif => Some(Kernel::FreeRtosEspressif),
-            os if os.contains("freertos") => Some(Kernel::FreeRtos),
-            os if os.contains("zephyr") => Some(Kernel::Zephyr),
-            _ => None,
-        };
+        let kernel = if is_espressif { Some(Kernel::FreeRtosEspressif) } else { hooks.kernel(os) };
+        // Where the hooks record it, no task was made ready.
+        let has_readiness = is_espressif || hooks.record_readiness() || facts().any(|facts| facts.has_readiness);
+        let waits = if has_readiness { RecordedWaits::Ends } else { RecordedWaits::Nothing };
         let mut descriptions = Descriptions::default();
         for (_, text) in setups.first().map(|setup| setup.options.descriptions.as_slice()).unwrap_or(&[]) {
             descriptions.add_file(text);
@@ -212,7 +214,8 @@ impl Shared {
             descriptions,
             kernel,
             system,
-            os,
+            hooks,
+            waits,
             modules,
             heap_offset,
             unnamed,
@@ -300,15 +303,7 @@ impl Shared {
         let keys = [("N", "application"), ("D", "device"), ("C", "core"), ("O", "operating system")];
         let details = keys.iter().filter_map(|(key, name)| Some((Arc::from(*name), Arc::from(self.system.get(*key)?.as_str()))));
         let name = self.system.get("O").map(|os| Arc::from(os.as_str()));
-        let is_one_of = |names: &[&str]| names.iter().any(|name| self.os.contains(name));
-        let priorities = if is_one_of(&["freertos", "embos", "nuttx"]) {
-            PriorityOrder::Ascending
-        } else if is_one_of(&["zephyr", "threadx", "rt-thread", "c/os"]) {
-            PriorityOrder::Descending
-        } else {
-            PriorityOrder::Unknown
-        };
-        let described = Session { name, details: details.collect(), priorities };
+        let described = Session { name, details: details.collect(), priorities: self.hooks.priorities() };
         let index = session as usize;
         if entities.sessions.len() <= index {
             entities.sessions.resize(index + 1, Session::default());
@@ -338,7 +333,7 @@ impl Shared {
             name,
             kind,
             session,
-            waits: RecordedWaits::Ends,
+            waits: self.waits,
         })?;
         self.ids(session)?.tasks.insert(key, task);
         Some(task)
@@ -401,6 +396,11 @@ impl Shared {
             self.name_ids.insert(key, name);
         }
         name
+    }
+
+    /// The name of a marker.
+    pub fn marker_name(&self, id: u32, session: u32) -> String {
+        self.lane_name(lane::MARKERS, id, session)
     }
 
     pub fn marker(&mut self, id: u32, session: u32) -> Option<LaneId> {

@@ -8,6 +8,7 @@ mod drops;
 mod events;
 mod handles;
 mod names;
+mod stops;
 mod view;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use rustc_hash::FxHashMap;
 
 use super::decode::{Bad, Record, Records};
 use super::descriptions::Kernel;
+use super::hooks::Hooks;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading, is_sent_start};
 use super::program;
 use super::record::{Fields, id};
@@ -27,7 +29,7 @@ use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved, SHARED_LOSSES}
 use crate::model::losses;
 use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, IsrId, LaneId, Ledger, LossKind, LossNote, Matter, NameId, Nanos,
-    OpenFunctions, Rate, TaskId, Ticks,
+    OpenFunctions, Rate, RecordedWaits, TaskId, Ticks,
 };
 use crate::printf::Format;
 use crate::printf::escape::PendingText;
@@ -35,6 +37,7 @@ use crate::symbols::Symbols;
 use drops::Drops;
 use handles::Shared;
 use names::Lives;
+use stops::Stop;
 
 /// Without a recorded rate, a tick is taken for this fraction of a second.
 const ASSUMED_HZ: u64 = 1_000_000;
@@ -140,6 +143,9 @@ struct InputResolver {
     silence_ticks: Option<u64>,
     /// Whether the task that the present packet makes ready was ready: it inherits a priority.
     is_inheriting: bool,
+    /// What the present packet means if it says that a task stops, and how many packets after it say nothing.
+    stop: Stop,
+    void_packets: u8,
     /// Whether the present start comes after such a silence.
     is_after_silence: bool,
     /// How many packets there were since the last damage.
@@ -259,6 +265,8 @@ impl Resolver {
                 stopped_at: None,
                 silence_ticks: setup.facts.longest_ticks(),
                 is_inheriting: false,
+                stop: Stop::Said,
+                void_packets: 0,
                 is_after_silence: false,
                 // A recording from the middle of a stream may begin within a packet.
                 since_damage: if start.is_some() { u64::MAX } else { 0 },
@@ -282,7 +290,7 @@ impl Resolver {
         facts.system = match shared.kernel {
             Some(Kernel::FreeRtos | Kernel::FreeRtosEspressif) => Some("FreeRTOS"),
             Some(Kernel::Zephyr) => Some("Zephyr"),
-            None => None,
+            Some(Kernel::Other(_)) | None => None,
         };
         let symbols = options.program.as_ref().map(|program| program.symbols.clone());
         describe(&shared, &setups, &mut facts);
@@ -371,13 +379,14 @@ fn describe_rates(shared: &Shared, sessions: u32, mut rate: Rate, details: &mut 
 }
 
 fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
+    let has_system = facts.system.is_some();
     let mut detail = |name, value: String, source: &str| facts.details.push(Detail { name, value, source: source.to_owned() });
     for (key, name) in [("N", "application"), ("D", "device"), ("C", "core")] {
         if let Some(value) = shared.system.get(key) {
             detail(name, value.clone(), "recorded in the capture");
         }
     }
-    if let Some(os) = shared.system.get("O").filter(|_| shared.kernel.is_none()) {
+    if let Some(os) = shared.system.get("O").filter(|_| !has_system) {
         detail("operating system", os.clone(), "recorded in the capture");
     }
     if let (Some(setup), true) = (setups.first(), setups.iter().any(|setup| setup.reading == Reading::CoreBit)) {
@@ -396,6 +405,9 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
     if let Some(first) = shared.inferred_functions {
         let source = "inferred: their first arguments are addresses of functions in the program";
         detail("function calls", format!("event ids {first} and {}", first + 1), source);
+    }
+    if shared.waits == RecordedWaits::Nothing && setups.iter().any(|setup| setup.facts.tasks.values().any(|one| one.runs)) {
+        detail("states of tasks", "unknown while they do not run".to_owned(), "no packet says that a task becomes ready");
     }
     let tasks = shared.task_names();
     if tasks > 0 {
@@ -579,7 +591,7 @@ impl InputResolver {
     }
 
     fn note_bad(&mut self, note: LossNote) {
-        (self.is_damaged, self.since_damage) = (true, 0);
+        (self.is_damaged, self.since_damage, self.void_packets) = (true, 0, 0);
         if note.kind != losses::STARTS_WITHIN_PACKET {
             self.drops.note_damage();
         }
@@ -667,6 +679,12 @@ impl InputResolver {
         if packet.id == id::TASK_START_READY {
             self.is_inheriting = self.inherits(fields, bytes, end, &context.shared);
         }
+        if matches!(packet.id, id::TASK_STOP_EXEC | id::TASK_STOP_READY) {
+            let hooks = context.shared.hooks;
+            // Nearly all hooks record that a task stops being ready as the library says.
+            let is_plain = packet.id == id::TASK_STOP_READY && !matches!(hooks, Hooks::RtThread | Hooks::MicroCos);
+            self.stop = if is_plain { Stop::Said } else { self.stop(packet.id, fields, bytes, end, hooks) };
+        }
         if packet.id == id::SYSTIME_CYCLES {
             self.compare_clock(fields.number());
         }
@@ -682,6 +700,10 @@ impl InputResolver {
         out.batch.note_judged(offset, time);
         if !self.pending.is_empty() {
             self.emit_losses(time, out);
+        }
+        if self.void_packets > 0 {
+            self.void_packets -= 1;
+            return;
         }
         events::resolve(self, packet, fields, events::At { time, offset }, context, out);
     }

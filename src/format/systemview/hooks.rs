@@ -1,0 +1,141 @@
+//! How the hooks of operating systems use the library, where they do not do as its documentation says.
+//!
+//! *(Sources: SEGGER's `SEGGER_SYSVIEW_ThreadX.c`, `_uCOSIII.c`, `_uCOSII.c` and `_MicriumOSKernel.c`; NuttX's `drivers/segger/note_sysview.c`;
+//! RT-Thread's `SEGGER_SYSVIEW_RTThread.c`; Zephyr's `subsys/tracing/sysview`; Apache Mynewt's `sys/sysview`.)*
+
+use super::descriptions::Kernel;
+use super::scan::SystemTime;
+use crate::model::PriorityOrder;
+
+/// The operating system whose hooks record, by the system's description.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hooks {
+    /// One without a peculiarity, or none.
+    #[default]
+    Other,
+    FreeRtos,
+    Zephyr,
+    EmbOs,
+    NuttX,
+    ThreadX,
+    RtThread,
+    /// µC/OS-II and -III, and Micrium OS.
+    MicroCos,
+    Mynewt,
+}
+
+/// The systems by parts of their names in lower case.
+const NAMES: [(&str, Hooks); 11] = [
+    ("freertos", Hooks::FreeRtos),
+    ("zephyr", Hooks::Zephyr),
+    ("embos", Hooks::EmbOs),
+    ("nuttx", Hooks::NuttX),
+    ("threadx", Hooks::ThreadX),
+    ("rtthread", Hooks::RtThread),
+    ("rt-thread", Hooks::RtThread),
+    ("ucos", Hooks::MicroCos),
+    ("c/os", Hooks::MicroCos),
+    ("micrium", Hooks::MicroCos),
+    ("mynewt", Hooks::Mynewt),
+];
+
+/// Products of 32 bits of ticks and 1000 begin again here, in microseconds.
+const WRAP_US: u64 = 1 << 32;
+
+/// How long the clock of the system may show the same time, in microseconds: whole seconds, and ticks of 100 Hz or more that are taken for milliseconds.
+const SECOND_US: u64 = 1_000_000;
+const TICK_US: u64 = 20_000;
+
+impl Hooks {
+    /// The system of this name.
+    #[must_use]
+    pub fn of(os: &str) -> Hooks {
+        let os = os.to_ascii_lowercase();
+        NAMES.iter().find(|(name, _)| os.contains(name)).map_or(Hooks::Other, |&(_, hooks)| hooks)
+    }
+
+    /// The kernel whose ids these hooks have.
+    #[must_use]
+    pub fn kernel(self, os: &str) -> Option<Kernel> {
+        let is_second = || os.to_ascii_lowercase().split("os-").nth(1).is_some_and(|version| version.trim() == "ii");
+        Some(match self {
+            Hooks::FreeRtos => Kernel::FreeRtos,
+            Hooks::Zephyr => Kernel::Zephyr,
+            Hooks::NuttX => Kernel::Other("nuttx"),
+            Hooks::ThreadX => Kernel::Other("threadx"),
+            Hooks::MicroCos => Kernel::Other(if is_second() { "ucos2" } else { "ucos3" }),
+            Hooks::Mynewt => Kernel::Other("mynewt"),
+            Hooks::EmbOs | Hooks::RtThread | Hooks::Other => return None,
+        })
+    }
+
+    /// Whether they record each task that becomes ready.
+    #[must_use]
+    pub fn record_readiness(self) -> bool {
+        matches!(self, Hooks::FreeRtos | Hooks::Zephyr)
+    }
+
+    /// Which priorities are higher.
+    #[must_use]
+    pub fn priorities(self) -> PriorityOrder {
+        match self {
+            Hooks::FreeRtos | Hooks::EmbOs | Hooks::NuttX => PriorityOrder::Ascending,
+            Hooks::Zephyr | Hooks::ThreadX | Hooks::RtThread | Hooks::MicroCos | Hooks::Mynewt => PriorityOrder::Descending,
+            Hooks::Other => PriorityOrder::Unknown,
+        }
+    }
+
+    /// A time of the system in the unit that it should have. Zephyr sends the counter of the time stamps, and RT-Thread milliseconds.
+    #[must_use]
+    pub fn time(self, time: SystemTime) -> SystemTime {
+        match (self, time) {
+            (Hooks::Zephyr, SystemTime::Microseconds(cycles)) => SystemTime::Cycles(cycles as u32),
+            (Hooks::RtThread, SystemTime::Microseconds(ms)) => SystemTime::Microseconds(ms.saturating_mul(1000)),
+            _ => time,
+        }
+    }
+
+    /// How long the system's clock may show the same time, in microseconds.
+    #[must_use]
+    pub fn clock_step_us(self) -> u64 {
+        match self {
+            Hooks::ThreadX => SECOND_US,
+            Hooks::MicroCos => TICK_US,
+            _ => 0,
+        }
+    }
+
+    /// Whether a clock that shows this time, and goes on for this time, may begin again without a restart.
+    #[must_use]
+    pub fn clock_wraps(self, us: u64, passed_us: u64) -> bool {
+        matches!(self, Hooks::RtThread | Hooks::MicroCos) && us.saturating_add(passed_us) >= WRAP_US
+    }
+
+    /// Whether the used part of a stack is filled in: some leave what was in memory there.
+    #[must_use]
+    pub fn know_used_stack(self) -> bool {
+        !matches!(self, Hooks::NuttX | Hooks::Zephyr)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn systems_are_known_by_their_descriptions() {
+        let described =
+            ["FreeRTOS V11", "embOS_Ultra", "ThreadX", "RTThread", "uCOS-III", "Micrium OS Kernel", "Apache Mynewt", ""];
+        use Hooks::{EmbOs, FreeRtos, MicroCos, Mynewt, Other, RtThread, ThreadX};
+        assert_eq!(described.map(Hooks::of), [FreeRtos, EmbOs, ThreadX, RtThread, MicroCos, MicroCos, Mynewt, Other]);
+        let second = ["uCOS-II", "uCOS-III", "uC/OS-II", "Micrium OS Kernel"].map(|os| MicroCos.kernel(os));
+        assert_eq!(second, ["ucos2", "ucos3", "ucos2", "ucos3"].map(|name| Some(Kernel::Other(name))));
+    }
+
+    #[test]
+    fn clocks_begin_again() {
+        assert!(Hooks::MicroCos.clock_wraps(4_294_000_000, 1_000_000));
+        assert!(!Hooks::MicroCos.clock_wraps(4_000_000_000, 1_000_000));
+        assert!(!Hooks::ThreadX.clock_wraps(4_294_000_000, 1_000_000));
+    }
+}

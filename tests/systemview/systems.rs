@@ -1,0 +1,201 @@
+//! What the hooks of operating systems other than FreeRTOS record.
+
+use traceconv::format::systemview::encode::{numbers, numbers_and_text};
+use traceconv::format::systemview::record::{extended, id};
+use traceconv::model::{ArgValue, Entities, EventKind, TaskId};
+
+use crate::captures::{Stream, small};
+use crate::meaning::called;
+use crate::run::{Cut, convert, subject};
+
+/// The scheduling events and interrupts after the first switch, with the names of the tasks.
+fn scheduled(stream: &Stream) -> Vec<String> {
+    let mut all = Vec::new();
+    subject().resolve(&stream.bytes, 1 << 20, |batch, entities: &Entities| {
+        let name = |task: TaskId| entities.tasks[task.index()].name.as_deref().unwrap_or("").to_owned();
+        all.extend(batch.events.iter().filter_map(|event| match event.kind {
+            EventKind::SwitchedIn(task) => Some(format!("run {}", name(task))),
+            EventKind::Ready { task, .. } => Some(format!("ready {}", name(task))),
+            EventKind::Suspended(task) => Some(format!("suspend {}", name(task))),
+            EventKind::TaskDeleted(task) => Some(format!("delete {}", name(task))),
+            EventKind::Waiting(wait) => Some(format!("wait {:?}", wait.reason)),
+            EventKind::IsrEnter(_) => Some("isr".to_owned()),
+            EventKind::IsrExit(_) => Some("end".to_owned()),
+            _ => None,
+        }));
+    });
+    all.split_off(1)
+}
+
+fn sessions(stream: &Stream) -> u32 {
+    convert(&stream.bytes, Cut::WHOLE).summary.facts.sessions
+}
+
+/// NuttX records before each interrupt that the task stops, and after it which one goes on. No packet says which tasks are ready.
+#[test]
+fn an_interrupt_of_nuttx_is_no_idle_time() {
+    let mut stream = small("N=x,D=y,O=NuttX");
+    stream.n(id::TASK_STOP_EXEC, &[]).n(id::ISR_ENTER, &[15]).n(id::ISR_EXIT, &[]).n(id::TASK_START_EXEC, &[1]);
+    stream.n(id::TASK_STOP_EXEC, &[]).n(id::ISR_ENTER, &[11]).n(id::ISR_EXIT, &[]).n(id::IDLE, &[]);
+    assert_eq!(scheduled(&stream), ["isr", "end", "run main", "isr", "end", "run IDLE"]);
+    let details = |stream: &Stream| convert(&stream.bytes, Cut::WHOLE).summary.facts.details;
+    let is_unknown = |stream: &Stream| details(stream).iter().any(|detail| detail.name == "states of tasks");
+    assert!(is_unknown(&stream));
+    assert!(!is_unknown(stream.n(id::TASK_START_READY, &[1])));
+    assert!(!is_unknown(&small("N=x,O=FreeRTOS")));
+}
+
+/// NuttX records system calls as markers: those of two tasks overlap.
+#[test]
+fn system_calls_of_nuttx_are_those_of_their_task() {
+    let mut stream = small("N=x,D=y,O=NuttX");
+    stream.put(id::EX, &numbers_and_text(&[extended::NAME_MARKER, 7], "read"));
+    stream.n(id::MARK_START, &[7]).n(id::TASK_STOP_EXEC, &[]).n(id::TASK_START_EXEC, &[2]).n(id::MARK_START, &[7]);
+    stream.n(id::TASK_STOP_EXEC, &[]).n(id::TASK_START_EXEC, &[1]).n(id::MARK_STOP, &[7]).n(id::MARK_STOP, &[8]);
+    assert_eq!(called(&stream), ["begin read", "begin read", "end"]);
+    let mut lanes = Vec::new();
+    subject().resolve(&stream.bytes, 1 << 20, |batch, _| {
+        lanes.extend(batch.events.iter().filter_map(|event| match event.kind {
+            EventKind::SpanBegin { lane, .. } | EventKind::SpanEnd { lane, .. } => Some(lane),
+            _ => None,
+        }));
+    });
+    assert!(lanes[0] != lanes[1] && lanes[0] == lanes[2], "{lanes:?}");
+}
+
+/// The cause of ThreadX is the state of the thread: 0 if it is ready, which is recorded too.
+#[test]
+fn a_thread_of_threadx_that_stays_ready_does_not_wait() {
+    let mut stream = small("N=x,O=ThreadX,D=y");
+    stream.n(id::TASK_STOP_READY, &[1, 0]).n(id::TASK_START_EXEC, &[2]);
+    for cause in [4, 13, 7, 5, 3, 2] {
+        stream.n(id::TASK_STOP_READY, &[2, cause]).n(id::TASK_START_EXEC, &[2]);
+    }
+    let waits = ["wait Delay", "wait Receive", "wait Bits", "wait NotRecorded", "suspend worker", "delete worker"];
+    let mut all = scheduled(&stream);
+    all.retain(|event| event != "run worker");
+    assert_eq!(all, waits);
+}
+
+/// Zephyr and others record each switch with two packets. Nothing idles between them.
+#[test]
+fn a_switch_is_no_idle_time() {
+    let mut stream = small("N=x,O=Zephyr");
+    stream.n(id::TASK_STOP_EXEC, &[]).n(id::TASK_START_EXEC, &[2]).n(id::TASK_STOP_EXEC, &[]).n(id::IDLE, &[]);
+    stream.n(id::TASK_START_EXEC, &[1]).n(id::TASK_STOP_EXEC, &[]).n(id::ISR_ENTER, &[15]).n(id::ISR_EXIT, &[]);
+    assert_eq!(scheduled(&stream), ["run worker", "run IDLE", "run main", "run IDLE", "isr", "end"]);
+    let mut ended = small("N=x,O=embOS");
+    ended.n(id::TASK_STOP_EXEC, &[]).n(id::TASK_START_EXEC, &[2]);
+    assert_eq!(scheduled(&ended), ["delete main", "run worker"]);
+}
+
+/// Zephyr records most objects and threads by their addresses, and one thread by its id.
+#[test]
+fn addresses_of_zephyr_are_not_shortened() {
+    let mut stream = small("N=x,O=Zephyr");
+    stream.n(42, &[0x2000_0040, 5]).n(101, &[0x2000_0008]).n(98, &[2, 7]);
+    let mut values = Vec::new();
+    subject().resolve(&stream.bytes, 1 << 20, |batch, entities| {
+        values.extend(batch.args.iter().map(|arg| match arg.value() {
+            ArgValue::Name(name) => entities.names[name.index()].to_string(),
+            ArgValue::Hex(value) => format!("{value:#x}"),
+            ArgValue::Uint(value) => value.to_string(),
+            _ => String::new(),
+        }));
+    });
+    assert_eq!(values, ["0x20000040", "5", "worker", "worker", "7"]);
+}
+
+/// RT-Thread's scheduler records of each thread that it switches from that it stops being ready, and in an interrupt the interrupt once more.
+#[test]
+fn a_switch_of_rt_thread_is_no_wait() {
+    let mut stream = small("N=x,O=RTThread,D=y");
+    stream.n(id::TASK_STOP_READY, &[1, 0]).n(id::TASK_START_EXEC, &[2]);
+    stream.n(id::TASK_STOP_READY, &[2, 0]).n(id::TASK_STOP_READY, &[2, 0]).n(id::IDLE, &[]);
+    stream.n(id::ISR_ENTER, &[15]).n(id::TASK_START_READY, &[2]);
+    stream.n(id::TASK_STOP_READY, &[3, 0]).n(id::TASK_START_READY, &[2]).n(id::ISR_ENTER, &[15]);
+    stream.n(id::ISR_TO_SCHEDULER, &[]).n(id::TASK_START_EXEC, &[2]);
+    let after = ["isr", "ready worker", "end", "run worker"];
+    assert_eq!(scheduled(&stream), [&["run worker", "wait NotRecorded", "run IDLE"], &after[..]].concat());
+}
+
+/// µC/OS takes a task out of the list of ready tasks and adds it again where its priority changes.
+#[test]
+fn another_priority_in_ucos_is_no_wait() {
+    let mut stream = small("N=x,D=y,O=uCOS-III");
+    stream.n(id::TASK_START_EXEC, &[2]).n(45, &[1, 2]).n(id::TASK_STOP_READY, &[1, 4]).n(id::TASK_START_READY, &[1]);
+    stream.n(id::TASK_STOP_READY, &[1, 4]).after(1_000, id::TASK_START_READY, &numbers(&[1]));
+    stream.n(id::TASK_STOP_READY, &[2, 4]).n(id::IDLE, &[]);
+    assert_eq!(scheduled(&stream), ["run worker", "suspend main", "ready main", "wait NotRecorded", "run IDLE"]);
+}
+
+/// The clocks of some systems are no microseconds: ThreadX has whole seconds, RT-Thread milliseconds, Zephyr the counter of the time stamps. µC/OS
+/// begins again after 32 bits.
+#[test]
+fn each_system_has_its_clock() {
+    // A recorder that was connected again, or a target that restarted, after a time in ticks of 10 MHz.
+    let starts = |os: &str, first: u32, passed: u32, stamp: u32, second: u32| {
+        let mut stream = Stream::default();
+        let description = format!("N=x,D=y,O={os}");
+        stream.start(5_000, &description).n(id::SYSTIME_US, &[first, 0]).task(1, 3, "main").n(id::NUMMODULES, &[0]);
+        for _ in 0..200 {
+            stream.after(passed / 400, id::TASK_START_EXEC, &numbers(&[1])).after(passed / 400, id::IDLE, &[]);
+        }
+        stream.start(stamp, &description).n(id::SYSTIME_US, &[second, 0]).task(1, 3, "main").n(id::NUMMODULES, &[0]);
+        sessions(&stream)
+    };
+    // Half a second, and 200 seconds: a task list shows that the target goes on.
+    assert_eq!(starts("ThreadX", 0, 5_000_000, 1_000, 0), 1);
+    assert_eq!(starts("ThreadX", 0, 2_000_000_000, 5_000, 0), 2);
+    assert_eq!(starts("RTThread", 1, 5_000_000, 1_000, 501), 1);
+    assert_eq!(starts("RTThread", 1, 2_000_000_000, 5_000, 1), 2);
+    assert_eq!(starts("Zephyr", 4_294_000_000, 5_000_000, 1_000, 4_033_000), 1);
+    assert_eq!(starts("Zephyr", 5_000, 5_000_000, 6_000, 6_300), 2);
+    assert_eq!(starts("uCOS-III", 4_294_000_000, 20_000_000, 1_000, 1_032_000), 1);
+    assert_eq!(starts("uCOS-III", 400_000_000, 20_000_000, 1_000, 1_032_000), 2);
+}
+
+/// The used part of a stack is what was in memory there, if it is not filled in.
+#[test]
+fn the_used_part_of_a_stack_is_believed_if_it_is_recorded() {
+    let free = |os: &str, used: u32| {
+        let mut stream = small(&format!("N=x,D=y,O={os}"));
+        stream.n(id::STACK_INFO, &[1, 0, 512, used]);
+        let mut free = Vec::new();
+        subject().resolve(&stream.bytes, 1 << 20, |batch, _| {
+            free.extend(batch.events.iter().filter_map(|event| match event.kind {
+                EventKind::StackFree { bytes, .. } => Some(bytes),
+                _ => None,
+            }));
+        });
+        free
+    };
+    assert_eq!(free("FreeRTOS", 500), [12]);
+    assert!(["FreeRTOS", "NuttX", "Zephyr"].iter().zip([513, 500, 500]).all(|(os, used)| free(os, used).is_empty()));
+}
+
+/// A unit, a factor and an offset of sampled values are part of their name.
+#[test]
+fn sampled_values_have_their_unit() {
+    let name = |fields: &[u32], unit: Option<&str>| {
+        let mut stream = small("N=x,O=FreeRTOS");
+        let mut register = numbers_and_text(&[extended::REGISTER_DATA, 2], "speed");
+        register.extend(numbers(fields));
+        register.extend(unit.map(|unit| numbers_and_text(&[], unit)).unwrap_or_default());
+        stream.put(id::EX, &register).n(id::DATA_SAMPLE, &[2, 5]);
+        let mut name = None;
+        subject().resolve(&stream.bytes, 1 << 20, |_, entities| {
+            name = entities
+                .lanes
+                .iter()
+                .find_map(|lane| lane.name.as_deref().filter(|name| name.starts_with("speed")).map(str::to_owned));
+        });
+        name.unwrap_or_default()
+    };
+    let factor = |factor: f32| factor.to_bits();
+    assert_eq!(name(&[], None), "speed");
+    assert_eq!(name(&[1, 0, 0, 100], None), "speed");
+    assert_eq!(name(&[1, 0, 0, 0, factor(1.0)], Some("B")), "speed (B)");
+    assert_eq!(name(&[1, 20, 0, 0, factor(0.1)], Some("mV")), "speed (0.1 mV, offset 20)");
+    assert_eq!(name(&[1, 0, 0, 0, factor(0.5)], None), "speed (0.5)");
+}
