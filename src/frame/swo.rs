@@ -177,6 +177,29 @@ fn protocol(header: u8, input: &[u8], at: usize) -> Result<(Packet, usize), NoPa
     }
 }
 
+/// A packet at this place of the stream, if it is to be believed: the stream may begin within a packet, and a byte of that packet must not choose
+/// the ports of all that follows.
+///
+/// # Errors
+/// When it is not.
+#[inline]
+pub fn not_cut(found: (Packet, usize), at: usize) -> Result<(Packet, usize), NoPacket> {
+    match found {
+        (Packet::Page { .. }, _) if at + 1 < MAX_PACKET_BYTES => Err(NoPacket::Damaged),
+        found => Ok(found),
+    }
+}
+
+/// Whether this packet follows zeros that are not those of a synchronisation packet. Within packets and between them there are fewer zeros,
+/// so something else is missing there: zeros that fill a file, or a line that was low.
+#[inline]
+pub fn follows_other_zeros(input: &[u8], at: usize, packet: Packet) -> bool {
+    at > 0
+        && input.get(at - 1) == Some(&0)
+        && !matches!(packet, Packet::Zero | Packet::Sync)
+        && zeros_around(input, at).0 == SYNC_ZEROS
+}
+
 /// The rules by which packets follow each other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packets;
@@ -198,14 +221,18 @@ impl Grammar for Packets {
 }
 
 /// The packets of a part between two cuts of [`Packets`]: passes each with its length, or a byte that is not part of a packet, to `each`.
+/// The last one of zeros that no synchronisation packet has is passed as both, with the packet after it.
 pub fn each_packet(input: &[u8], range: Range<usize>, mut each: impl FnMut(usize, Result<(Packet, usize), NoPacket>)) {
     for stretch in stretches(&Packets, input, range) {
         let mut at = stretch.start;
         while at < stretch.end {
             let found = match read(input, at) {
                 Ok((_, len)) if at + len > stretch.end => Err(NoPacket::Damaged),
-                found => found,
+                found => found.and_then(|found| not_cut(found, at)),
             };
+            if found.is_ok_and(|(packet, _)| follows_other_zeros(input, at, packet)) {
+                each(at - 1, Err(NoPacket::Damaged));
+            }
             each(at, found);
             at += found.map_or(1, |(_, len)| len);
         }
@@ -231,7 +258,7 @@ mod tests {
     #[test]
     fn each_kind_of_packet() {
         let local = |ticks, of_stamp, of_packets| Ok(Packet::LocalTime { ticks, delay: Delay { of_stamp, of_packets } });
-        let cases: [(&[u8], _); 18] = [
+        let cases: [(&[u8], _); 17] = [
             (&[0, 0, 0, 0, 0, 0x80], Ok(Packet::Sync)),
             (&[0x70], Ok(Packet::Overflow)),
             (&[0x60], local(6, false, false)),
@@ -246,7 +273,6 @@ mod tests {
             ),
             (&[0xB4, 0x81, 0x80, 0x80, 0x01], Ok(Packet::GlobalHigh { value: 1 | 1 << 21 })),
             (&[0xB4, 0x81, 0x80, 0x80, 0x80, 0x80, 0x01], Ok(Packet::GlobalHigh { value: 1 | 1 << 35 })),
-            (&[0x28], Ok(Packet::Page { page: 2 })),
             (&[0xF9, b'x'], Ok(Packet::Port { port: 31, bytes: 1, value: 0x78 })),
             (&[0x03, 4, 3, 2, 1], Ok(Packet::Port { port: 0, bytes: 4, value: 0x0102_0304 })),
             (&[0x0E, 0x1C, 0x10], Ok(Packet::Hardware { id: 1, bytes: 2, value: 0x101C })),
@@ -261,6 +287,7 @@ mod tests {
         for bytes in [&[0x0E, 0x1C, 0x00][..], &[0x25, 1], &[0x90], &[0x04], &[0x80], &[0, 0, 0, 0, 0x80]] {
             assert!(all(bytes)[0].is_err(), "{bytes:x?}");
         }
+        assert_eq!(read(&[0x28], 0), Ok((Packet::Page { page: 2 }, 1)));
         assert_eq!(read(&[0x03, 1, 2], 0), Err(NoPacket::Truncated));
         assert_eq!(read(&[0xC0, 0x81], 0), Err(NoPacket::Truncated));
         assert_eq!(read(&[0, 0], 0), Err(NoPacket::Truncated));
@@ -274,6 +301,23 @@ mod tests {
             let letters = found.iter().filter(|found| matches!(found, Ok(Packet::Port { value: 0x61, bytes: 1, .. }))).count();
             assert_eq!(letters, 20, "{before:#x}: {found:?}");
         }
+    }
+
+    #[test]
+    fn zeros_that_are_no_synchronisation_packet_are_damage() {
+        let zeros = |count, end: &[u8]| all(&[&[0x01, b'a'][..], &vec![0; count], end, &[0x60]].concat()).len();
+        for count in [5, 6, 100] {
+            assert_eq!((zeros(count, &[0x80]), zeros(count, &[0x01, b'b'])), (3, 4), "{count}");
+        }
+        // Zeros of values, and those at the end of the input, which may be unused memory.
+        assert!(all(&[&[0x03, 0, 0, 0, 0, 0x8F, 0, 0, 0, 0, 0x60][..], &[0; 100]].concat()).iter().all(Result::is_ok));
+    }
+
+    #[test]
+    fn the_first_bytes_choose_no_page() {
+        let is_page = |before: &[u8]| all(&[before, b"h"].concat()).contains(&Ok(Packet::Page { page: 6 }));
+        assert!(!is_page(&[]) && !is_page(&[0x01, b'a', 0x60]));
+        assert!(is_page(&[0, 0, 0, 0, 0, 0x80]));
     }
 
     #[test]
