@@ -452,3 +452,21 @@ fn changes_of_the_clock_are_said() {
     let conversion = convert(&capture, Cut::SMALL);
     assert!(detail(&conversion, "clock").is_some_and(|detail| detail.starts_with("changed 2 times")));
 }
+
+/// Lines that are too long are shown in pieces, of whole characters.
+#[test]
+fn a_long_line_is_not_cut_within_a_character() {
+    let line = "\u{20ac}".repeat(1000);
+    let mut capture = Vec::new();
+    text(5, &format!("{line}\n"), &mut capture);
+    ticks(50, &mut capture);
+    let mut found = String::new();
+    subject().resolve(&capture, 64, |batch, _| {
+        for event in &batch.events {
+            if let EventKind::Log(index) = event.kind {
+                found.push_str(batch.texts.get(batch.logs[index as usize].body));
+            }
+        }
+    });
+    assert_eq!(found, line);
+}
