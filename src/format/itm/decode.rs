@@ -191,7 +191,8 @@ impl FramedReader {
             let wait = (2 * last).clamp(1, WAIT_BLOCKS);
             self.wait = (wait, wait);
             let ahead = rest.get(..AHEAD_BYTES).unwrap_or(rest);
-            if let Some(place) = place_of(ahead, source, &self.deframer) {
+            let before = self.bytes.get(self.next..).unwrap_or_default();
+            if let Some(place) = place_of(ahead, source, &self.deframer, before) {
                 self.deframer.move_to(place);
                 self.wait = (0, 0);
                 note_gap(&self.bytes, &mut self.gaps);

@@ -234,15 +234,15 @@ fn framed(sample: &[u8], wanted: Option<u8>) -> Option<Framed> {
 }
 
 /// The place in a frame of the first of these bytes, if that is clearly not the one of `now`: bytes were lost before them. The packets of the
-/// source show it. The bytes may begin within a sync word, as `now` knows.
-pub(super) fn place_of(bytes: &[u8], source: u8, now: &tpiu::Deframer) -> Option<usize> {
-    let fit = |mut deframer: tpiu::Deframer| {
-        let mut stream = Vec::new();
+/// source show it. The bytes may begin within a sync word, as `now` knows, and within a packet, of which `before` are the bytes so far.
+pub(super) fn place_of(bytes: &[u8], source: u8, now: &tpiu::Deframer, before: &[u8]) -> Option<usize> {
+    let fit = |mut deframer: tpiu::Deframer, before: &[u8]| {
+        let mut stream = before.to_vec();
         deframer.push(source, bytes, 0, &mut stream, &mut Vec::new());
         Evidence::of(&stream).fit()
     };
-    let (best, place) = (0..tpiu::FRAME_BYTES).map(|place| (fit(tpiu::Deframer::within_frame(place)), place)).max()?;
-    (place != now.place() && best > fit(now.clone()) + BETTER_LEAST).then_some(place)
+    let (best, place) = (0..tpiu::FRAME_BYTES).map(|place| (fit(tpiu::Deframer::within_frame(place), &[]), place)).max()?;
+    (place != now.place() && best > fit(now.clone(), before) + BETTER_LEAST).then_some(place)
 }
 
 /// Whether there are few sources. Other bytes soon name more.
@@ -342,7 +342,7 @@ mod tests {
         (0..100u8).for_each(|number| stream.extend([0x01, b'a' + number % 26, 0xC0, 0x85, 0x01]));
         tpiu::wrap(&stream, 1, &mut frames);
         let bytes = [&[0x02, 0x03].repeat(4)[..], &tpiu::FULL_SYNC, &frames[tpiu::FRAME_BYTES..]].concat();
-        assert_eq!(place_of(&bytes, 1, &tpiu::Deframer::within_source(1, 8)), None);
+        assert_eq!(place_of(&bytes, 1, &tpiu::Deframer::within_source(1, 8), &[]), None);
     }
 
     /// Nothing of such a stream but the erased pages is damaged.
