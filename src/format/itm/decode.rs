@@ -2,7 +2,7 @@
 
 use super::probe::place_of;
 use crate::format::{Decode, Part};
-use crate::frame::swo::{LOOKAHEAD_BYTES, MAX_PACKET_BYTES, NoPacket, Packet, each_packet, follows_other_zeros, not_cut, read};
+use crate::frame::swo::{LOOKAHEAD_BYTES, MAX_PACKET_BYTES, NoPacket, Packet, each_packet, read};
 use crate::frame::tpiu::{self, Deframer, FRAME_BYTES};
 
 /// After each block of this number of bytes it is judged whether frames begin where they are read.
@@ -170,10 +170,6 @@ impl FramedReader {
                 Some(gap) => read(self.bytes.get(..gap).unwrap_or(&[]), self.next).map_err(|_| NoPacket::Damaged),
                 None => read(&self.bytes, self.next),
             };
-            let found = found.and_then(|found| not_cut(found, self.next));
-            if found.is_ok_and(|(packet, _)| follows_other_zeros(&self.bytes, self.next, packet)) {
-                records.add(offset, Err(NoPacket::Damaged));
-            }
             records.add(offset, found);
             self.next += found.map_or(1, |(_, len)| len);
         }
