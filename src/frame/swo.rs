@@ -151,6 +151,9 @@ fn delay_of(header: u8) -> Delay {
 fn protocol(header: u8, input: &[u8], at: usize) -> Result<(Packet, usize), NoPacket> {
     match header {
         0 => match zeros_around(input, at) {
+            // The last one of zeros that do not end as a synchronisation packet does: something else is missing there. At the end of the input
+            // zeros are unused memory.
+            (before, 1) if before + 1 >= SYNC_ZEROS && !matches!(input.get(at + 1), Some(0x80) | None) => Err(NoPacket::Damaged),
             (before, after) if before + after >= SYNC_ZEROS => Ok((Packet::Zero, 1)),
             (_, after) if at + after >= input.len() => Err(NoPacket::Truncated),
             _ => Err(NoPacket::Damaged),
@@ -172,7 +175,8 @@ fn protocol(header: u8, input: &[u8], at: usize) -> Result<(Packet, usize), NoPa
             let (value, len) = groups(input, at + 1, 6)?;
             Ok((Packet::GlobalHigh { value: value & ((1 << 38) - 1) }, 1 + len))
         }
-        _ if header & 0x8F == 0x08 => Ok((Packet::Page { page: header >> 4 }, 1)),
+        // The input may begin within a packet, and a byte of that must not choose the ports of all that follows.
+        _ if header & 0x8F == 0x08 && at + 1 >= MAX_PACKET_BYTES => Ok((Packet::Page { page: header >> 4 }, 1)),
         _ => Err(NoPacket::Damaged),
     }
 }
@@ -231,7 +235,7 @@ mod tests {
     #[test]
     fn each_kind_of_packet() {
         let local = |ticks, of_stamp, of_packets| Ok(Packet::LocalTime { ticks, delay: Delay { of_stamp, of_packets } });
-        let cases: [(&[u8], _); 18] = [
+        let cases: [(&[u8], _); 17] = [
             (&[0, 0, 0, 0, 0, 0x80], Ok(Packet::Sync)),
             (&[0x70], Ok(Packet::Overflow)),
             (&[0x60], local(6, false, false)),
@@ -246,7 +250,6 @@ mod tests {
             ),
             (&[0xB4, 0x81, 0x80, 0x80, 0x01], Ok(Packet::GlobalHigh { value: 1 | 1 << 21 })),
             (&[0xB4, 0x81, 0x80, 0x80, 0x80, 0x80, 0x01], Ok(Packet::GlobalHigh { value: 1 | 1 << 35 })),
-            (&[0x28], Ok(Packet::Page { page: 2 })),
             (&[0xF9, b'x'], Ok(Packet::Port { port: 31, bytes: 1, value: 0x78 })),
             (&[0x03, 4, 3, 2, 1], Ok(Packet::Port { port: 0, bytes: 4, value: 0x0102_0304 })),
             (&[0x0E, 0x1C, 0x10], Ok(Packet::Hardware { id: 1, bytes: 2, value: 0x101C })),
@@ -261,6 +264,7 @@ mod tests {
         for bytes in [&[0x0E, 0x1C, 0x00][..], &[0x25, 1], &[0x90], &[0x04], &[0x80], &[0, 0, 0, 0, 0x80]] {
             assert!(all(bytes)[0].is_err(), "{bytes:x?}");
         }
+        assert_eq!(read(&[0x60, 0x60, 0x60, 0x60, 0x60, 0x60, 0x28], 6), Ok((Packet::Page { page: 2 }, 1)));
         assert_eq!(read(&[0x03, 1, 2], 0), Err(NoPacket::Truncated));
         assert_eq!(read(&[0xC0, 0x81], 0), Err(NoPacket::Truncated));
         assert_eq!(read(&[0, 0], 0), Err(NoPacket::Truncated));
@@ -274,6 +278,23 @@ mod tests {
             let letters = found.iter().filter(|found| matches!(found, Ok(Packet::Port { value: 0x61, bytes: 1, .. }))).count();
             assert_eq!(letters, 20, "{before:#x}: {found:?}");
         }
+    }
+
+    #[test]
+    fn zeros_that_are_no_synchronisation_packet_are_damage() {
+        let zeros = |count, end: &[u8]| all(&[&[0x01, b'a'][..], &vec![0; count], end, &[0x60]].concat()).len();
+        for count in [5, 6, 100] {
+            assert_eq!((zeros(count, &[0x80]), zeros(count, &[0x01, b'b'])), (3, 4), "{count}");
+        }
+        // Zeros of values, and those at the end of the input, which may be unused memory.
+        assert!(all(&[&[0x03, 0, 0, 0, 0, 0x8F, 0, 0, 0, 0, 0x60][..], &[0; 100]].concat()).iter().all(Result::is_ok));
+    }
+
+    #[test]
+    fn the_first_bytes_choose_no_page() {
+        let is_page = |before: &[u8]| all(&[before, b"h"].concat()).contains(&Ok(Packet::Page { page: 6 }));
+        assert!(!is_page(&[]) && !is_page(&[0x01, b'a', 0x60]));
+        assert!(is_page(&[0, 0, 0, 0, 0, 0x80]));
     }
 
     #[test]

@@ -12,10 +12,17 @@ pub const FULL_SYNC: [u8; 4] = [0xFF, 0xFF, 0xFF, SYNC_END];
 
 /// The bytes of ones in a full sync word, which ends with [`SYNC_END`]. A half sync word has one.
 const SYNC_ONES: usize = 3;
-const SYNC_END: u8 = 0x7F;
+/// The last byte of all sync words.
+pub const SYNC_END: u8 = 0x7F;
 
 /// Sources from here on are reserved or triggers.
 pub const SOURCES: usize = 0x70;
+
+/// Whether no target sends bytes of this source: it is reserved, and neither a trigger (0x7D) nor the answer to a flush (0x7B).
+#[must_use]
+pub fn is_reserved(source: u8) -> bool {
+    usize::from(source) >= SOURCES && !matches!(source, 0x7B | 0x7D)
+}
 
 /// The source of the bytes before the first one that is named: no source has this number.
 pub const UNKNOWN: u8 = 0x7F;

@@ -3,6 +3,7 @@
 use traceconv::format::itm::generate::{Damage, GenerateOptions, Times};
 use traceconv::format::{FORMATS, Format};
 use traceconv::frame::tpiu;
+use traceconv::model::Severity;
 
 use crate::captures;
 use crate::run::{Conversion, Cut, Random, convert, generated_with, subject, with_options};
@@ -114,6 +115,21 @@ fn frames_are_found_again_after_lost_bytes() {
             let hints = conversion.summary.facts.hints.join(" ");
             assert!(!hints.contains("an ITM stream, too"), "{hints}");
         }
+    }
+}
+
+/// A sync word within a frame shows that bytes are missing before it, also where no packet is damaged.
+#[test]
+fn a_missing_byte_before_a_sync_word_is_a_loss() {
+    let capture = generated_with(&GenerateOptions { bytes: 4000, is_framed: true, ..GenerateOptions::default() });
+    assert!(convert(&capture, Cut::WHOLE).summary.ledger.entries().iter().all(|entry| entry.kind.severity == Severity::Repair));
+    let last = capture.len() - 300;
+    for at in (1000..last).step_by(7) {
+        let mut damaged = capture.clone();
+        damaged.remove(at);
+        let conversion = convert(&damaged, Cut { threads: 2, window_bytes: 1000 });
+        let losses = conversion.summary.ledger.entries().iter().any(|entry| entry.kind.severity == Severity::Loss);
+        assert!(losses, "byte {at}");
     }
 }
 

@@ -417,3 +417,56 @@ fn high_bits_after_a_long_silence_are_believed() {
     let times: Vec<u64> = times(&subject(), &capture).into_iter().flatten().collect();
     assert_eq!(times.last(), Some(&((silent + 66_000) * 1_000_000_000 / CLOCK_HZ)));
 }
+
+/// A byte of damage that looks like a page packet would move all writes after it to another port.
+#[test]
+fn a_page_that_is_chosen_once_is_damage() {
+    let ports_of = |pages: &[usize]| {
+        let mut capture = Vec::new();
+        packet(Packet::Sync, &mut capture);
+        for index in 0..3000 {
+            if let Some(page) = pages.iter().position(|&page| page == index) {
+                packet(Packet::Page { page: 1 - page as u8 % 2 }, &mut capture);
+            }
+            text(0, "a", &mut capture);
+            ticks(50, &mut capture);
+        }
+        let conversion = convert(&capture, Cut::SMALL);
+        let ports = detail(&conversion, "writes to stimulus ports").map(str::to_owned);
+        (ports.unwrap_or_default(), lost(&conversion, losses::DAMAGED_PACKET).0)
+    };
+    assert_eq!(ports_of(&[1000]), ("port 0: 3000".to_owned(), 1));
+    assert_eq!(ports_of(&[1000, 1500, 2000, 2500]), ("port 0: 2000, port 32: 1000".to_owned(), 0));
+}
+
+/// Local time is counted in processor clocks: their length is another one from then on.
+#[test]
+fn changes_of_the_clock_are_said() {
+    let mut capture = Vec::new();
+    for index in 0..100u32 {
+        text(0, "a line\n", &mut capture);
+        ticks(50, &mut capture);
+        let clock_changed = index % 50 == 10;
+        packet(Packet::GlobalLow { value: 50 * index, bits: 26, has_wrapped: false, clock_changed }, &mut capture);
+    }
+    let conversion = convert(&capture, Cut::SMALL);
+    assert!(detail(&conversion, "clock").is_some_and(|detail| detail.starts_with("changed 2 times")));
+}
+
+/// Lines that are too long are shown in pieces, of whole characters.
+#[test]
+fn a_long_line_is_not_cut_within_a_character() {
+    let line = "\u{20ac}".repeat(1000);
+    let mut capture = Vec::new();
+    text(5, &format!("{line}\n"), &mut capture);
+    ticks(50, &mut capture);
+    let mut found = String::new();
+    subject().resolve(&capture, 64, |batch, _| {
+        for event in &batch.events {
+            if let EventKind::Log(index) = event.kind {
+                found.push_str(batch.texts.get(batch.logs[index as usize].body));
+            }
+        }
+    });
+    assert_eq!(found, line);
+}

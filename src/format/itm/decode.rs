@@ -3,7 +3,7 @@
 use super::probe::place_of;
 use crate::format::{Decode, Part};
 use crate::frame::swo::{LOOKAHEAD_BYTES, MAX_PACKET_BYTES, NoPacket, Packet, each_packet, read};
-use crate::frame::tpiu::{Deframer, FRAME_BYTES};
+use crate::frame::tpiu::{self, Deframer, FRAME_BYTES};
 
 /// After each block of this number of bytes it is judged whether frames begin where they are read.
 const BLOCK_BYTES: usize = 512;
@@ -89,6 +89,8 @@ pub struct FramedReader {
     bytes: Vec<u8>,
     origins: Vec<u64>,
     next: usize,
+    /// Before which of them something is missing, however the packets look.
+    gaps: Vec<usize>,
     /// The bytes before the first frame.
     skipped: u64,
     /// Signs that frames do not begin where they are read, in this block.
@@ -124,28 +126,51 @@ impl FramedReader {
         let done = self.next.saturating_sub(MAX_PACKET_BYTES);
         self.bytes.drain(..done);
         self.origins.drain(..done);
+        self.gaps.iter_mut().for_each(|gap| *gap = gap.saturating_sub(done));
         self.next -= done;
     }
 
     fn read_block(&mut self, source: u8, bytes: &[u8], offset: usize) {
-        let FramedReader { deframer, bytes: stream, origins, others, strange, .. } = self;
-        deframer.each(bytes, |from, byte, index, at| {
-            if from == source {
-                stream.push(byte);
-                origins.push((offset + index + at).saturating_sub(FRAME_BYTES - 1) as u64);
-            } else if from != 0 {
-                let of = &mut others[usize::from(from & 0x7F)];
-                *of += 1;
-                *strange += u64::from(*of < RARE_BYTES);
+        let FramedReader { deframer, bytes: stream, origins, gaps, others, strange, .. } = self;
+        let mut offset = offset;
+        for piece in bytes.split_inclusive(|&byte| byte == tpiu::SYNC_END) {
+            let breaks = deframer.breaks();
+            deframer.each(piece, |from, byte, index, at| {
+                if from == source {
+                    stream.push(byte);
+                    origins.push((offset + index + at).saturating_sub(FRAME_BYTES - 1) as u64);
+                } else if from != 0 {
+                    let of = &mut others[usize::from(from & 0x7F)];
+                    *of += 1;
+                    *strange += u64::from(*of < RARE_BYTES);
+                    if tpiu::is_reserved(from) {
+                        note_gap(stream, gaps);
+                    }
+                }
+            });
+            if deframer.breaks() > breaks {
+                note_gap(stream, gaps);
             }
-        });
+            offset += piece.len();
+        }
     }
 
     fn unpack(&mut self, is_last: bool, records: &mut Records) {
         let end = if is_last { self.bytes.len() } else { self.bytes.len().saturating_sub(LOOKAHEAD_BYTES) };
         while self.next < end {
-            let found = read(&self.bytes, self.next);
-            records.add(self.origins.get(self.next).copied().unwrap_or(0), found);
+            let gap = self.gaps.first().copied();
+            let offset = self.origins.get(self.next).copied().unwrap_or(0);
+            if gap == Some(self.next) {
+                self.gaps.remove(0);
+                records.add(offset, Err(NoPacket::Damaged));
+                continue;
+            }
+            // No packet continues after a gap.
+            let found = match gap {
+                Some(gap) => read(self.bytes.get(..gap).unwrap_or(&[]), self.next).map_err(|_| NoPacket::Damaged),
+                None => read(&self.bytes, self.next),
+            };
+            records.add(offset, found);
             self.next += found.map_or(1, |(_, len)| len);
         }
     }
@@ -162,9 +187,11 @@ impl FramedReader {
             let wait = (2 * last).clamp(1, WAIT_BLOCKS);
             self.wait = (wait, wait);
             let ahead = rest.get(..AHEAD_BYTES).unwrap_or(rest);
-            if let Some(place) = place_of(ahead, source, self.deframer.place()) {
+            let before = self.bytes.get(self.next..).unwrap_or_default();
+            if let Some(place) = place_of(ahead, source, &self.deframer, before) {
                 self.deframer.move_to(place);
                 self.wait = (0, 0);
+                note_gap(&self.bytes, &mut self.gaps);
             }
         }
     }
@@ -172,6 +199,13 @@ impl FramedReader {
     /// The bytes so far that are not part of a whole frame.
     pub fn broken_bytes(&self, is_last: bool) -> u64 {
         self.skipped + self.deframer.broken_bytes(is_last)
+    }
+}
+
+/// Something is missing after these bytes of the stream. Before its first byte, nothing is known to be.
+fn note_gap(stream: &[u8], gaps: &mut Vec<usize>) {
+    if !stream.is_empty() && gaps.last() != Some(&stream.len()) {
+        gaps.push(stream.len());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::decode::{FramedReader, Record, Records, Wrapping};
 use super::probe::judge;
-use super::scan::PortFacts;
+use super::scan::{PortFacts, are_used};
 use crate::format::Part;
 use crate::frame::swo::{Packet, Packets};
 use crate::frame::sync::cut;
@@ -85,21 +85,31 @@ impl PortOption {
 /// Passes the bytes that were written to a port to `out`, the lowest byte of each write first. Gives the overflows and the damaged pieces of
 /// the stream: after how many of these bytes, and how many. Beyond [`PLACES_MAX`] places, they are counted at the last one.
 pub fn bytes_of(stream: &[u8], wanted: u16, out: &mut dyn FnMut(&[u8])) -> Vec<(u64, u64)> {
+    let wrapping = judge(stream).0;
+    let (mut pages, mut writes) = (0, 0);
+    each_part(stream, wrapping, &mut |records| {
+        for Record { packet, .. } in &records.packets {
+            pages += u64::from(matches!(packet, Ok(Packet::Page { .. })));
+            writes += u64::from(matches!(packet, Ok(Packet::Port { .. })));
+        }
+    });
+    let has_pages = are_used(pages, writes);
     let (mut page, mut was_damaged, mut passed) = (0u16, false, 0u64);
     let mut losses: Vec<(u64, u64)> = Vec::new();
-    let mut each = |records: &Records| {
+    each_part(stream, wrapping, &mut |records| {
         let mut piece = Vec::new();
         for Record { packet, .. } in &records.packets {
-            if packet.is_err() && !was_damaged || *packet == Ok(Packet::Overflow) {
+            let is_damaged = packet.is_err() || !has_pages && matches!(packet, Ok(Packet::Page { .. }));
+            if is_damaged && !was_damaged || *packet == Ok(Packet::Overflow) {
                 let is_full = losses.len() >= PLACES_MAX;
                 match losses.last_mut().filter(|(place, _)| is_full || *place == passed) {
                     Some((_, count)) => *count += 1,
                     None => losses.push((passed, 1)),
                 }
             }
-            was_damaged = packet.is_err();
+            was_damaged = is_damaged;
             match *packet {
-                Ok(Packet::Page { page: next }) => page = u16::from(next),
+                Ok(Packet::Page { page: next }) if has_pages => page = u16::from(next),
                 Ok(Packet::Port { port, bytes, value }) if page * 32 + u16::from(port) == wanted => {
                     piece.extend(value.to_le_bytes().iter().take(usize::from(bytes)));
                     passed += u64::from(bytes);
@@ -108,8 +118,12 @@ pub fn bytes_of(stream: &[u8], wanted: u16, out: &mut dyn FnMut(&[u8])) -> Vec<(
             }
         }
         out(&piece);
-    };
-    let wrapping = judge(stream).0;
+    });
+    losses
+}
+
+/// Passes the packets of a stream to `each`, part by part.
+fn each_part(stream: &[u8], wrapping: Wrapping, each: &mut dyn FnMut(&Records)) {
     let (mut framed, mut records) = (FramedReader::default(), Records::default());
     let mut start = 0;
     while start < stream.len() {
@@ -125,7 +139,6 @@ pub fn bytes_of(stream: &[u8], wanted: u16, out: &mut dyn FnMut(&[u8])) -> Vec<(
         each(&records);
         start = end.max(start + 1);
     }
-    losses
 }
 
 #[cfg(test)]
@@ -143,6 +156,16 @@ mod tests {
         assert_eq!(of(1), (vec![1, 2, 3, 4, 5, 6], vec![(4, 1), (6, 1)]));
         assert_eq!(of(0), (vec![9], vec![(1, 2)]));
         assert_eq!(of(33), (vec![7], vec![(0, 1), (1, 1)]));
+    }
+
+    #[test]
+    fn a_page_that_is_chosen_once_is_damage() {
+        let mut stream = [0x01, b'a'].repeat(3000);
+        stream[2001] = b'h';
+        stream[2000] = 0x10;
+        let mut count = 0;
+        let losses = bytes_of(&stream, 0, &mut |piece| count += piece.len());
+        assert_eq!((count, losses), (2999, vec![(1000, 1)]));
     }
 
     #[test]

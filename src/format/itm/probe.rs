@@ -233,14 +233,16 @@ fn framed(sample: &[u8], wanted: Option<u8>) -> Option<Framed> {
     })
 }
 
-/// The place in a frame of the first of these bytes, if that is clearly not `now`: bytes were lost before them. The packets of the source show it.
-pub(super) fn place_of(bytes: &[u8], source: u8, now: usize) -> Option<usize> {
-    let fit = |place| {
-        let sources = tpiu::sources(bytes, place);
-        sources.iter().find(|(of, _)| *of == source).map_or(0, |(_, stream)| Evidence::of(stream).fit())
+/// The place in a frame of the first of these bytes, if that is clearly not the one of `now`: bytes were lost before them. The packets of the
+/// source show it. The bytes may begin within a sync word, as `now` knows, and within a packet, of which `before` are the bytes so far.
+pub(super) fn place_of(bytes: &[u8], source: u8, now: &tpiu::Deframer, before: &[u8]) -> Option<usize> {
+    let fit = |mut deframer: tpiu::Deframer, before: &[u8]| {
+        let mut stream = before.to_vec();
+        deframer.push(source, bytes, 0, &mut stream, &mut Vec::new());
+        Evidence::of(&stream).fit()
     };
-    let (best, place) = (0..tpiu::FRAME_BYTES).map(|place| (fit(place), place)).max()?;
-    (best > fit(now) + BETTER_LEAST).then_some(place)
+    let (best, place) = (0..tpiu::FRAME_BYTES).map(|place| (fit(tpiu::Deframer::within_frame(place), &[]), place)).max()?;
+    (place != now.place() && best > fit(now.clone(), before) + BETTER_LEAST).then_some(place)
 }
 
 /// Whether there are few sources. Other bytes soon name more.
@@ -331,6 +333,16 @@ mod tests {
         assert_eq!(wrapping_of(&bytes, Some(2)), Wrapping::Framed(2, 0));
         // Without frames it is a stream as well.
         assert_eq!(judge(&stream).0, Wrapping::Bare(0));
+    }
+
+    /// A byte of the frame before a sync word may seem to name the source, where another frame begins. That source is the present one anyway.
+    #[test]
+    fn frames_that_name_no_source_stay_where_they_are() {
+        let (mut frames, mut stream) = (Vec::new(), Vec::new());
+        (0..100u8).for_each(|number| stream.extend([0x01, b'a' + number % 26, 0xC0, 0x85, 0x01]));
+        tpiu::wrap(&stream, 1, &mut frames);
+        let bytes = [&[0x02, 0x03].repeat(4)[..], &tpiu::FULL_SYNC, &frames[tpiu::FRAME_BYTES..]].concat();
+        assert_eq!(place_of(&bytes, 1, &tpiu::Deframer::within_source(1, 8), &[]), None);
     }
 
     /// Nothing of such a stream but the erased pages is damaged.

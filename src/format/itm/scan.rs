@@ -17,6 +17,14 @@ use crate::model::Ledger;
 /// Cortex-M's counter of local time has 21 bits; longer steps are damage if they are rare.
 pub const LOCAL_COUNTER: u32 = 1 << 21;
 
+/// Packets are damage if they are at most this fraction of all: time stamps of a kind, page packets, steps of local time beyond the usual counter.
+pub const RARE: u64 = 1000;
+
+/// Whether packets are more than damage makes up.
+pub fn are_used(count: u64, others: u64) -> bool {
+    count > others / RARE
+}
+
 /// A port in the part before its first page packet: the page is that of the part before.
 const EARLIER_PAGE: u16 = 1 << 15;
 
@@ -54,6 +62,18 @@ pub struct PortFacts {
     pub has_lines: bool,
 }
 
+impl PortFacts {
+    /// Takes those of the writes after these.
+    fn merge(&mut self, next: &PortFacts) {
+        for wide in 0..2 {
+            self.writes[wide] += next.writes[wide];
+            self.texts[wide] += next.texts[wide];
+        }
+        self.sequences.merge(&next.sequences);
+        self.has_lines |= next.has_lines;
+    }
+}
+
 /// The facts about a part, or about the input so far.
 #[derive(Clone, Debug, Default)]
 pub struct ScanFacts {
@@ -73,6 +93,8 @@ pub struct ScanFacts {
     pub syncs: u64,
     /// The last page, if one was chosen.
     page: Option<u8>,
+    /// The number of page packets.
+    pages: u64,
     /// The wrapping, and the reader of a framed stream.
     pub wrapping: Wrapping,
     framed: Box<FramedReader>,
@@ -83,8 +105,24 @@ pub struct ScanFacts {
 impl ScanFacts {
     /// The number of packets that are not time stamps.
     pub fn packets(&self) -> u64 {
-        let writes: u64 = self.ports.values().map(|port| port.writes[0] + port.writes[1]).sum();
-        writes + self.samples + self.exceptions + self.hardware
+        self.writes() + self.samples + self.exceptions + self.hardware
+    }
+
+    /// Whether the target has more than 32 ports: where pages are chosen, that happens again and again. A few page packets are damage, and each
+    /// would move all writes after it to other ports.
+    pub fn has_pages(&self) -> bool {
+        are_used(self.pages, self.writes())
+    }
+
+    fn writes(&self) -> u64 {
+        self.ports.values().map(|port| port.writes[0] + port.writes[1]).sum()
+    }
+
+    /// Without pages, what seemed to be written to other pages was written to the first one.
+    fn merge_pages(&mut self) {
+        for (port, more) in std::mem::take(&mut self.ports) {
+            self.ports.entry(port & 31).or_default().merge(&more);
+        }
     }
 
     #[inline(always)]
@@ -99,7 +137,10 @@ impl ScanFacts {
                 self.globals += 1;
                 self.highs.add(packet);
             }
-            Packet::Page { page } => self.page = Some(page),
+            Packet::Page { page } => {
+                self.page = Some(page);
+                self.pages += 1;
+            }
             Packet::Port { port, bytes, value } => {
                 let page = self.page.map_or(EARLIER_PAGE, |page| u16::from(page) * 32);
                 let facts = self.ports.entry(page | u16::from(port)).or_default();
@@ -130,14 +171,9 @@ impl ScanFacts {
         let (earlier, later): (Vec<_>, Vec<_>) = next.ports.into_iter().partition(|(port, _)| port & EARLIER_PAGE != 0);
         for (port, more) in earlier.into_iter().chain(later) {
             let port = if port & EARLIER_PAGE == 0 { port } else { page | port & 31 };
-            let facts = self.ports.entry(port).or_default();
-            for wide in 0..2 {
-                facts.writes[wide] += more.writes[wide];
-                facts.texts[wide] += more.texts[wide];
-            }
-            facts.sequences.merge(&more.sequences);
-            facts.has_lines |= more.has_lines;
+            self.ports.entry(port).or_default().merge(&more);
         }
+        self.pages += next.pages;
         self.page = next.page.or(self.page);
         self.wrapping = next.wrapping;
     }
@@ -191,7 +227,8 @@ impl Recording for Scanner {
         }
     }
 
-    fn finish(self, facts: Vec<ScanFacts>, _ledgers: &mut [Ledger]) -> Stages<Decoder, Resolver> {
+    fn finish(self, mut facts: Vec<ScanFacts>, _ledgers: &mut [Ledger]) -> Stages<Decoder, Resolver> {
+        facts.iter_mut().filter(|facts| !facts.has_pages()).for_each(ScanFacts::merge_pages);
         let decode = Decoder(facts.iter().map(|facts| facts.wrapping).collect());
         let resolve = Resolver::new(&self.options, facts);
         Stages { cores: resolve.cores(), decode, resolve }

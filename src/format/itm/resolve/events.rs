@@ -269,7 +269,7 @@ impl Meaning {
                         0 | b'\r' => {}
                         _ => {
                             port.line.push(byte);
-                            if port.line.len() >= LINE_BYTES {
+                            if port.line.len() >= LINE_BYTES && ends_character(&port.line) {
                                 self.end_line(number, delay, time, out);
                             }
                         }
@@ -540,6 +540,13 @@ impl Meaning {
             })
         })
     }
+}
+
+/// Whether a line that is too long can end here: not within a character.
+#[cold]
+fn ends_character(line: &[u8]) -> bool {
+    line.len() >= LINE_BYTES + 3
+        || (1..=4).any(|len| std::str::from_utf8(line.get(line.len().saturating_sub(len)..).unwrap_or(&[])).is_ok())
 }
 
 /// Whether the text of a port continues in the next packets. `page`: the present one. `texts`: whether writes of one byte, and of more, are

@@ -10,7 +10,7 @@ mod view;
 use super::InputOptions;
 use super::decode::{FramedReader, Record, Records, Wrapping};
 use super::highs::Highs;
-use super::scan::{LOCAL_COUNTER, PortFacts, ScanFacts};
+use super::scan::{LOCAL_COUNTER, PortFacts, RARE, ScanFacts, are_used};
 use crate::clock::SESSIONS_LIMIT;
 use crate::format::program::{ElfFile, shortcomings};
 use crate::format::{Detail, Facts, ListRecord, Part, Resolve, Resolved};
@@ -26,9 +26,6 @@ const HELD_LIMIT: u64 = 1 << 14;
 
 /// The number of packets after a packet that are known when it becomes an event.
 const LOOKAHEAD: u64 = 16;
-
-/// Packets are damage if they are at most this fraction of all: time stamps of a kind, steps of local time beyond the usual counter.
-const RARE: u64 = 1000;
 
 /// More packets do not wait for global time stamps to be judged.
 const UNJUDGED_LIMIT: u64 = 1 << 16;
@@ -49,11 +46,9 @@ enum TimeBase {
 
 impl TimeBase {
     fn of(options: &InputOptions, scan: &ScanFacts) -> TimeBase {
-        // A few are made up by damage.
-        let is_used = |stamps: u64, others: u64| stamps > others / RARE;
         match options.sample_period {
-            _ if is_used(scan.locals[0], scan.packets()) && scan.locals[0] > scan.globals / FEW => TimeBase::Local,
-            _ if is_used(scan.globals, scan.packets()) => TimeBase::Global,
+            _ if are_used(scan.locals[0], scan.packets()) && scan.locals[0] > scan.globals / FEW => TimeBase::Local,
+            _ if are_used(scan.globals, scan.packets()) => TimeBase::Global,
             Some(period) if scan.samples > 0 => TimeBase::Samples(period),
             _ => TimeBase::Position,
         }
@@ -92,6 +87,10 @@ struct InputResolver {
     both_times: Option<[(u64, u64); 2]>,
     /// How often the global ticks went back.
     went_back: u64,
+    /// How many global time stamps say that a clock changed.
+    clock_changes: u64,
+    /// Whether there are pages of ports.
+    has_pages: bool,
     session: u32,
     /// How many packets wait for the judgement of their global time stamp.
     unjudged: u64,
@@ -154,6 +153,8 @@ impl Resolver {
                 global: Global::new(high),
                 both_times: None,
                 went_back: 0,
+                clock_changes: 0,
+                has_pages: scan.has_pages(),
                 session: 0,
                 unjudged: 0,
                 last_ns: 0,
@@ -315,6 +316,10 @@ impl Resolve for Resolver {
                     format!("{of_stamp} of the time stamp, {of_packets} of the packets, {both} of both"),
                 );
             }
+            if input.clock_changes > 0 {
+                let times = if input.clock_changes == 1 { "once".to_owned() } else { format!("{} times", input.clock_changes) };
+                detail("clock", format!("changed {times}, as global time stamps say: times are those of one frequency"));
+            }
             if input.went_back > 0 {
                 let times = if input.went_back == 1 { "once".to_owned() } else { format!("{} times", input.went_back) };
                 detail("global time", format!("went back {times}, as after a reset"));
@@ -410,6 +415,9 @@ impl InputResolver {
     #[inline]
     fn take(&mut self, record: &Record, bytes: &[u8], out: &mut Resolved<'_>) {
         self.taken += 1;
+        if let Ok(Packet::GlobalLow { clock_changed: true, .. }) = record.packet {
+            self.clock_changes += 1;
+        }
         match (record.packet, self.base) {
             (Ok(Packet::LocalTime { ticks, delay }), TimeBase::Local) => {
                 if ticks > LOCAL_COUNTER && self.has_short_steps {
@@ -529,6 +537,11 @@ impl InputResolver {
                     out.ledger.enter(losses::TIME_OVERFLOW, record.offset, 0);
                 }
                 let packet = match record.packet {
+                    Ok(Packet::Page { .. }) if !self.has_pages => {
+                        out.ledger.enter(losses::DAMAGED_PACKET, record.offset, 0);
+                        self.note_loss(losses::DAMAGED_PACKET, record.offset, 1);
+                        continue;
+                    }
                     Ok(packet) => packet,
                     Err(damage) => {
                         self.note_loss(kind_of(damage), record.offset, 1);
