@@ -4,6 +4,7 @@
 //! RT-Thread's `SEGGER_SYSVIEW_RTThread.c`; Zephyr's `subsys/tracing/sysview`; Apache Mynewt's `sys/sysview`.)*
 
 use super::descriptions::Kernel;
+use super::record::id;
 use super::scan::SystemTime;
 use crate::model::PriorityOrder;
 
@@ -109,6 +110,13 @@ impl Hooks {
     #[must_use]
     pub fn clock_wraps(self, us: u64, passed_us: u64) -> bool {
         matches!(self, Hooks::RtThread | Hooks::MicroCos) && us.saturating_add(passed_us) >= WRAP_US
+    }
+
+    /// Whether a packet says that a task stops where it does not: nearly all record that a task stops being ready as the library says.
+    #[inline]
+    #[must_use]
+    pub fn stop_otherwise(self, packet: u16) -> bool {
+        packet == id::TASK_STOP_EXEC || matches!(self, Hooks::RtThread | Hooks::MicroCos)
     }
 
     /// Whether the used part of a stack is filled in: some leave what was in memory there.

@@ -55,17 +55,8 @@ impl Slot {
     #[inline]
     #[must_use]
     pub fn read(layout: &Layout, input: &[u8], at: usize) -> Slot {
-        let ([thread, priority, id, _, info @ ..], time) = match layout.is_wide() {
-            false => {
-                let entry = input.get(at..).and_then(<[u8]>::first_chunk::<ENTRY_BYTES>);
-                let words = std::array::from_fn(|place| entry.map_or(0, |entry| layout.word(entry, 4 * place)));
-                (words, u64::from(words[3]))
-            }
-            true => {
-                let words: [u64; ENTRY_WORDS] = layout.numbers(input, at);
-                (words.map(|word| word as u32), words[3])
-            }
-        };
+        let (words, time) = if layout.is_wide() { read_wide(layout, input, at) } else { read_narrow(layout, input, at) };
+        let [thread, priority, id, _, info @ ..] = words;
         if thread == 0 || id == u32::MAX {
             return Slot::Unused;
         }
@@ -75,6 +66,25 @@ impl Slot {
         }
         Slot::Event(Entry { offset: at as u64, thread, priority, id, core, time: time & layout.time_mask, info })
     }
+}
+
+/// The words of the entry at a place, of 32 bits, and its time stamp.
+#[inline]
+fn read_narrow(layout: &Layout, input: &[u8], at: usize) -> ([u32; ENTRY_WORDS], u64) {
+    let Some(entry) = input.get(at..).and_then(<[u8]>::first_chunk::<ENTRY_BYTES>) else { return ([0; ENTRY_WORDS], 0) };
+    let (words, _) = entry.as_chunks::<4>();
+    let words = std::array::from_fn(|place| {
+        let word = words[place];
+        if layout.is_big { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
+    });
+    (words, u64::from(words[3]))
+}
+
+/// The lower halves of words of 64 bits, and the time stamp.
+#[cold]
+fn read_wide(layout: &Layout, input: &[u8], at: usize) -> ([u32; ENTRY_WORDS], u64) {
+    let words = layout.numbers(input, at);
+    (words.map(|word| word as u32), words[3])
 }
 
 /// The places of a part's entries in the input, in the order of recording.

@@ -245,36 +245,41 @@ impl<'b> Scene<'_, 'b, '_> {
 
     /// A task is not ready from here on. If it runs, it will wait.
     fn stop_ready(&mut self) {
-        let (Some(task), cause, hooks) = (self.task(), self.payload.number(), self.context.shared.hooks) else { return };
-        if let Stop::Nothing(void_packets) = self.input.stop {
+        let Some(task) = self.task() else { return };
+        if let Stop::Nothing(void_packets) = std::mem::take(&mut self.input.stop) {
             self.input.void_packets = void_packets;
             return;
         }
         let (running, has_reason) = (self.state().running, self.state().has_reason);
         if running == Some(task) && !has_reason {
-            self.push_reason(task, hooks, cause);
+            self.push_reason(task);
         }
         // Another task was in the list of ready tasks.
-        if hooks == Hooks::MicroCos && running.is_some_and(|running| running != task) {
+        if self.context.shared.hooks == Hooks::MicroCos && running.is_some_and(|running| running != task) {
             self.push(EventKind::Suspended(task));
         }
     }
 
-    /// The running task will leave its core for this cause. ThreadX's is the state of the thread, and recorded at each switch.
-    fn push_reason(&mut self, task: TaskId, hooks: Hooks, cause: u32) {
-        let reason = match (hooks, cause) {
-            (Hooks::ThreadX, 0) => return,
-            (Hooks::ThreadX, 1 | 2) => return self.push(EventKind::TaskDeleted(task)),
-            (Hooks::ThreadX, 3) => return self.push(EventKind::Suspended(task)),
-            (Hooks::ThreadX, 4) => WaitReason::Delay,
-            (Hooks::ThreadX, 6 | 13) => WaitReason::Receive,
-            (Hooks::ThreadX, 7) => WaitReason::Bits,
-            _ => WaitReason::NotRecorded,
+    /// The running task will leave its core, for the cause in the packet. ThreadX's is the state of the thread, and recorded at each switch.
+    fn push_reason(&mut self, task: TaskId) {
+        let reason = if self.context.shared.hooks == Hooks::ThreadX {
+            match self.payload.number() {
+                0 => return,
+                1 | 2 => return self.push(EventKind::TaskDeleted(task)),
+                3 => return self.push(EventKind::Suspended(task)),
+                4 => WaitReason::Delay,
+                6 | 13 => WaitReason::Receive,
+                7 => WaitReason::Bits,
+                _ => WaitReason::NotRecorded,
+            }
+        } else {
+            WaitReason::NotRecorded
         };
         self.push(EventKind::Waiting(Wait { reason, object: None, kernel_ticks: u32::MAX }));
     }
 
     /// NuttX records the begins and ends of system calls as those of markers. Many tasks may be in the same one.
+    #[cold]
     fn system_call(&mut self, is_begin: bool) {
         let (marker, session) = (self.payload.number(), self.input.session);
         let Some(lane) = self.calls() else { return };
@@ -291,14 +296,15 @@ impl<'b> Scene<'_, 'b, '_> {
 
     /// The running task leaves its core. In embOS that is its end; in Zephyr it is any switch.
     fn stop_exec(&mut self) {
-        if self.input.stop == Stop::Nothing(0) {
+        let stop = std::mem::take(&mut self.input.stop);
+        if stop == Stop::Nothing(0) {
             return;
         }
         let Some(task) = self.state().running.take() else { return };
         if self.context.shared.hooks == Hooks::EmbOs {
             self.push(EventKind::TaskDeleted(task));
         }
-        if self.input.stop == Stop::Followed {
+        if stop == Stop::Followed {
             return;
         }
         let (core, session) = (self.core(), self.input.session);
@@ -495,6 +501,7 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     /// The lane of the calls of the code that runs.
+    #[inline(always)]
     fn calls(&mut self) -> Option<LaneId> {
         let (core, session, task) = self.running_code();
         let lane = self.context.shared.call_lane(core, task, session, self.out.entities);

@@ -17,7 +17,6 @@ use rustc_hash::FxHashMap;
 
 use super::decode::{Bad, Record, Records};
 use super::descriptions::Kernel;
-use super::hooks::Hooks;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading, is_sent_start};
 use super::program;
 use super::record::{Fields, id};
@@ -676,17 +675,13 @@ impl InputResolver {
             }
         }
         let mut fields = packet.fields(bytes, start);
-        if packet.id == id::TASK_START_READY {
-            self.is_inheriting = self.inherits(fields, bytes, end, &context.shared);
-        }
-        if matches!(packet.id, id::TASK_STOP_EXEC | id::TASK_STOP_READY) {
-            let hooks = context.shared.hooks;
-            // Nearly all hooks record that a task stops being ready as the library says.
-            let is_plain = packet.id == id::TASK_STOP_READY && !matches!(hooks, Hooks::RtThread | Hooks::MicroCos);
-            self.stop = if is_plain { Stop::Said } else { self.stop(packet.id, fields, bytes, end, hooks) };
-        }
-        if packet.id == id::SYSTIME_CYCLES {
-            self.compare_clock(fields.number());
+        match packet.id {
+            id::TASK_START_READY => self.is_inheriting = self.inherits(fields, bytes, end, &context.shared),
+            id::TASK_STOP_EXEC | id::TASK_STOP_READY if context.shared.hooks.stop_otherwise(packet.id) => {
+                self.stop = self.stop(packet.id, fields, bytes, end, context.shared.hooks);
+            }
+            id::SYSTIME_CYCLES => self.compare_clock(fields.number()),
+            _ => {}
         }
         let time = match self.clock.time(self.ticks()) {
             Some(time) => time,
