@@ -370,6 +370,29 @@ impl Format {
         self.other_packing(pointers, arguments)
     }
 
+    /// Whether there are more bytes than the arguments take, none of which is a text.
+    #[inline]
+    #[must_use]
+    pub fn leaves_bytes(&self, packing: Packing, arguments: &[u8]) -> bool {
+        self.counts.bytes(packing) < arguments.len() && self.counts.texts == 0
+    }
+
+    /// The arguments without padding, if that explains why they are more than there are by type: some targets send them as they are in
+    /// memory, with numbers of 8 bytes at multiples of 8. `None` if they do not fit exactly then.
+    #[must_use]
+    pub fn without_padding(&self, pointers: Pointers, arguments: &[u8]) -> Option<Vec<u8>> {
+        let (mut at, mut packed) = (0usize, Vec::with_capacity(arguments.len()));
+        for conversion in self.conversions() {
+            let stars = std::iter::repeat_n(4, conversion.stars());
+            for bytes in stars.chain(conversion.argument_bytes(Packing::typed(pointers))) {
+                let start = at.next_multiple_of(bytes.max(4));
+                at = start + bytes;
+                packed.extend_from_slice(arguments.get(start..at)?);
+            }
+        }
+        (at == arguments.len()).then_some(packed)
+    }
+
     #[inline(never)]
     fn other_packing(&self, pointers: Pointers, arguments: &[u8]) -> Packing {
         let typed = Packing::typed(pointers);
@@ -527,6 +550,18 @@ mod tests {
         assert_eq!(packing("%d %f", Pointers::Bits32, 12), Packing::Typed32);
         assert_eq!(packing("%d %f", Pointers::Bits32, 8), Packing::Floats32);
         assert_eq!(packing("%d", Pointers::Bits32, 9), Packing::Typed32, "more than is needed");
+        let packed = |format: &str, pointers, len: u8| {
+            let arguments: Vec<u8> = (0..len).collect();
+            Format::new(format.as_bytes()).without_padding(pointers, &arguments)
+        };
+        let without =
+            |padding: std::ops::Range<u8>, len| Some((0..len).filter(|byte| !padding.contains(byte)).collect::<Vec<u8>>());
+        assert_eq!(packed("%d %f", Pointers::Bits32, 16), without(4..8, 16));
+        assert_eq!(packed("%*.1f %d", Pointers::Bits32, 20), without(4..8, 20));
+        assert_eq!(packed("%d %ld", Pointers::Bits64, 16), without(4..8, 16));
+        for (format, len) in [("%d %f", 12), ("%d %f", 20), ("%f %d", 16), ("%d", 8)] {
+            assert_eq!(packed(format, Pointers::Bits32, len), None, "{format} {len}");
+        }
     }
 
     #[test]

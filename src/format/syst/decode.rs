@@ -655,8 +655,7 @@ impl Records {
         {
             stored.extra = 1;
             self.args.push(RecordArg::of_bits(Key::CATALOG_ID, Tag::Hex, id));
-            let packing = |format: &Format| format.catalog_packing(pointers, arguments);
-            return self.decode_with_format(stored, text, packing, arguments);
+            return self.decode_with_format(stored, text, pointers, true, arguments);
         }
         stored.name = NameRef::CatalogId;
         for (place, word) in (0u16..).zip(arguments.chunks(4).take(RAW_WORDS)) {
@@ -722,12 +721,8 @@ impl Records {
                 let (from, len) = (stored.args.0 as usize, stored.args.1 as usize);
                 self.args.extend_from_within(from..from + len);
             }
-            let packing = entry.format.catalog_packing(message.pointers, arguments);
-            if packing == Packing::Slots64 {
-                stored.marks.add(Marks::SLOTS);
-            }
             self.args.push(RecordArg::of_bits(Key::CATALOG_ID, Tag::Hex, stored.value));
-            self.format(stored, &entry.format, packing, arguments, true);
+            self.format_catalog(stored, &entry.format, message.pointers, arguments);
             stored.args = (number(args_start), number(self.args.len() - args_start));
         }
         queued.clear();
@@ -740,11 +735,11 @@ impl Records {
         stored.kind = RecordKind::Printf;
         let mut reader = Reader(payload);
         let (text, _) = reader.text();
-        self.decode_with_format(stored, text, |_| Packing::typed(pointers), reader.0);
+        self.decode_with_format(stored, text, pointers, false, reader.0);
     }
 
-    /// Formats a message whose format is a text of the message or of the program. A format is compiled once per part.
-    fn decode_with_format(&mut self, stored: &mut Stored, text: &[u8], packing: impl Fn(&Format) -> Packing, arguments: &[u8]) {
+    /// Formats a message whose format is a text of the message, or of the program (`of_catalog`). A format is compiled once per part.
+    fn decode_with_format(&mut self, stored: &mut Stored, text: &[u8], pointers: Pointers, of_catalog: bool, arguments: &[u8]) {
         let index = match self.format_of.get(text) {
             Some(&index) => index,
             None => {
@@ -758,13 +753,35 @@ impl Records {
         let formats = std::mem::take(&mut self.formats);
         if let Some((format, name)) = formats.get(index as usize) {
             stored.name = NameRef::Local(*name);
-            let packing = packing(format);
-            if packing == Packing::Slots64 {
-                stored.marks.add(Marks::SLOTS);
+            if of_catalog {
+                self.format_catalog(stored, format, pointers, arguments);
+            } else {
+                self.format(stored, format, Packing::typed(pointers), arguments, true);
             }
-            self.format(stored, format, packing, arguments, true);
         }
         self.formats = formats;
+    }
+
+    /// Writes the text of a catalog message. Its length shows how the arguments are packed.
+    #[inline(always)]
+    fn format_catalog(&mut self, stored: &mut Stored, format: &Format, pointers: Pointers, arguments: &[u8]) {
+        let packing = format.catalog_packing(pointers, arguments);
+        if packing == Packing::Slots64 {
+            stored.marks.add(Marks::SLOTS);
+        } else if format.leaves_bytes(packing, arguments) {
+            return self.format_padded(stored, format, pointers, arguments);
+        }
+        self.format(stored, format, packing, arguments, true);
+    }
+
+    /// Of a message with more bytes than its arguments take by type.
+    #[cold]
+    fn format_padded(&mut self, stored: &mut Stored, format: &Format, pointers: Pointers, arguments: &[u8]) {
+        let packed = format.without_padding(pointers, arguments);
+        if packed.is_some() {
+            stored.marks.add(Marks::SLOTS);
+        }
+        self.format(stored, format, Packing::typed(pointers), packed.as_deref().unwrap_or(arguments), true);
     }
 
     /// Writes the text of a message, and lists the arguments if `lists_args`.
@@ -917,6 +934,18 @@ mod tests {
             records.add_frame(&Decoder::default(), &frame, Context { place, ..Context::default() });
         }
         records
+    }
+
+    #[test]
+    fn catalog_arguments_may_be_padded() {
+        let padded = [&7u32.to_le_bytes()[..], &[0xEE; 4], &2.5f64.to_le_bytes()].concat();
+        let packed = [&7u32.to_le_bytes()[..], &2.5f64.to_le_bytes()].concat();
+        for (arguments, marks) in [(padded, Marks::SLOTS), (packed, Marks::default())] {
+            let mut records = Records::default();
+            let mut stored = records.empty(RecordKind::Catalog, Context::default());
+            records.decode_with_format(&mut stored, b"%d %.1f", Pointers::Bits32, true, &arguments);
+            assert_eq!((records.text(stored.body), stored.marks), ("7 2.5", marks));
+        }
     }
 
     #[test]

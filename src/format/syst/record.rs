@@ -421,7 +421,7 @@ impl Marks {
     pub const BAD_FORMAT: Marks = Marks(16);
     /// Bytes of its text were not UTF-8 and are shown as `\xNN`.
     pub const NOT_UTF8: Marks = Marks(32);
-    /// The arguments were read in slots of 8 bytes.
+    /// The arguments were read in slots of 8 bytes, or with padding before those of 8 bytes: their length shows it.
     pub const SLOTS: Marks = Marks(64);
     /// A width or precision was limited.
     pub const CLAMPED: Marks = Marks(128);
