@@ -1,32 +1,26 @@
 //! The text transport: `SYS-T RAW DATA: ` and a message in hex, anywhere in the lines of a console.
 //!
-//! One marker with its digits is one message. All other text is console text, except *listings*: the lines by which the library's
-//! example platform lists its STP output before it prints the message itself:
-//!
-//! ```text
-//! STP Protocol Output:
-//!      0 <D32TS>  012a5042
-//!      1 <D32>    6c6c6568
-//!      2 <D16>    006f
-//!      3 <FLAG>
-//! SYS-T RAW DATA: 42502A0168656C6C6F00
-//! ```
-//!
-//! A message of one word is one line, ` 0 <D32MTS>  12345671`. A listing repeats its message, so it is left out. But if the line of the
-//! message is missing, the message is put together from its listing. Other tasks and interrupts may write within the digits of a
-//! message, too: then its rest is a line of its own, soon after. Each line is judged by the input around it, so that it does not matter
-//! where parts begin.
+//! One marker with its digits is one message. All other text is console text, except the rest of a message that other output interrupts
+//! (`interrupted.rs`) and *listings*, by which the library's example platform repeats its messages (`listing.rs`). Each line is judged by
+//! the input around it, so that it does not matter where parts begin.
+
+mod hex;
+mod interrupted;
+mod listing;
 
 use std::ops::Range;
 
 use super::decode::{Context, Decoder, Records};
 use super::decoded::{Notice, RecordKind};
-use super::record::{Fields, Header, Malformed, Marks, Message, Reader};
+use super::record::Malformed;
 use super::resolve::{Progress, Resolver, Sequence};
 use super::scan::MessageFacts;
 use super::settings::Settings;
 use crate::format::{Decode, Detail, ErasedRecording, FormatOptions, OptionError, Part, Probe, Recording, Stages, erase};
 use crate::model::Ledger;
+use hex::{padded, sixteen_unhexed, unhex};
+use interrupted::{find_rest, is_interrupted, is_rest};
+use listing::{Listed, may_have_listings, read_listed};
 
 /// The bytes before a message. Some consoles leave out the blank.
 pub const MARKER: &[u8] = b"SYS-T RAW DATA: ";
@@ -239,6 +233,14 @@ fn find_marker(text: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
+/// The digits after a marker that begins here.
+fn digits_after(input: &[u8], marker: usize) -> Range<usize> {
+    let start = marker + BARE_MARKER.len();
+    let start = start + usize::from(input.get(start) == Some(&b' '));
+    let rest = input.get(start..).unwrap_or(&[]);
+    start..start + rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count()
+}
+
 /// Cuts text into pieces. `each` gets them in order, with their starts, and returns the number of a message's digits, which is not needed
 /// unless console text is wanted: digits contain no marker.
 fn pieces<'a>(text: &'a [u8], want_console: bool, mut each: impl FnMut(usize, Piece<'a>) -> usize) {
@@ -292,122 +294,6 @@ fn pieces<'a>(text: &'a [u8], want_console: bool, mut each: impl FnMut(usize, Pi
         let rest = text.get(start..line_end).unwrap_or(&[]);
         at = start + each(marker, Piece::Message(rest));
     }
-}
-
-/// Eight bytes of the same value.
-#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
-const fn eight(byte: u8) -> u64 {
-    u64::from_le_bytes([byte; 8])
-}
-
-/// The number of hex digits at the start of eight bytes, the first one lowest. The highest bit of a byte of a sum tells whether the byte is
-/// at least, or above, some character.
-#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
-fn eight_hex_len(bytes: u64) -> usize {
-    let low = bytes & eight(0x7F);
-    let digits = (low + eight(0x80 - b'0')) & !(low + eight(0x7F - b'9'));
-    let lower = low | eight(0x20);
-    let letters = (lower + eight(0x80 - b'a')) & !(lower + eight(0x7F - b'f'));
-    let others = (!(digits | letters) | bytes) & eight(0x80);
-    others.trailing_zeros() as usize / 8
-}
-
-/// The number of hex digits at the start of sixteen characters, and their bytes. Those of other characters mean nothing.
-#[inline]
-fn sixteen_unhexed(text: [u8; 16]) -> (usize, u64) {
-    let words = text.as_chunks::<8>().0;
-    let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
-    let words = [word(0), word(1)];
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    // SAFETY: it needs SSE2, for which this is compiled.
-    return unsafe { unhexed_by_sse2(words) };
-    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    return unhexed_by_words(words);
-}
-
-/// Every x86-64 processor has SSE2. Half of the instructions that words take.
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-#[target_feature(enable = "sse2")]
-#[inline]
-fn unhexed_by_sse2([low, high]: [u64; 2]) -> (usize, u64) {
-    use std::arch::x86_64::*;
-    let all = |byte: u8| _mm_set1_epi8(byte.cast_signed());
-    let text = _mm_set_epi64x(high.cast_signed(), low.cast_signed());
-    let at_most = |value, most| _mm_cmpeq_epi8(_mm_min_epu8(value, all(most)), value);
-    let digits = at_most(_mm_sub_epi8(text, all(b'0')), 9);
-    let letters = at_most(_mm_sub_epi8(_mm_or_si128(text, all(0x20)), all(b'a')), 5);
-    let values = _mm_add_epi8(_mm_and_si128(text, all(15)), _mm_and_si128(letters, all(9)));
-    let pairs = _mm_or_si128(_mm_slli_epi16(values, 4), _mm_srli_epi16(values, 8));
-    let bytes = _mm_packus_epi16(_mm_and_si128(pairs, _mm_set1_epi16(0xFF)), pairs);
-    let others = !_mm_movemask_epi8(_mm_or_si128(digits, letters));
-    (others.trailing_zeros() as usize, _mm_cvtsi128_si64(bytes).cast_unsigned())
-}
-
-/// The same with words of 8 bytes, for any processor.
-#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
-fn unhexed_by_words([low, high]: [u64; 2]) -> (usize, u64) {
-    let count = match eight_hex_len(low) {
-        8 => 8 + eight_hex_len(high),
-        count => count,
-    };
-    // Letters have bit 6 set, and their low bits count from 1.
-    let bytes = |digits: u64| {
-        let values = (digits & eight(15)) + 9 * (digits >> 6 & eight(1));
-        // Pairs, then the bytes side by side.
-        let pairs = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF;
-        let words = (pairs | pairs >> 8) & 0x0000_FFFF_0000_FFFF;
-        (words | words >> 16) & 0xFFFF_FFFF
-    };
-    (count, bytes(low) | bytes(high) << 32)
-}
-
-/// A text of less than sixteen characters, and zeros.
-#[cold]
-fn padded(text: &[u8]) -> [u8; 16] {
-    let mut padded = [0; 16];
-    padded.iter_mut().zip(text).for_each(|(place, byte)| *place = *byte);
-    padded
-}
-
-/// Decodes the hex digits at the start of some chunks, each into its place. Returns their number.
-#[inline(always)]
-fn unhex_chunks(chunks: &[[u8; 16]], places: &mut [[u8; 8]]) -> usize {
-    let both = chunks.len().min(places.len());
-    for (whole, (chunk, place)) in chunks.iter().zip(places).enumerate() {
-        let (count, bytes) = sixteen_unhexed(*chunk);
-        *place = bytes.to_le_bytes();
-        if count < 16 {
-            return 16 * whole + count;
-        }
-    }
-    16 * both
-}
-
-/// Decodes the hex digits at the start. Returns their number and the bytes, which are in `room`. An odd digit at the end is left out.
-#[inline]
-fn unhex<'r>(text: &[u8], room: &'r mut Vec<u8>) -> (usize, &'r [u8]) {
-    let (chunks, rest) = text.as_chunks();
-    let mut len = 0;
-    loop {
-        let done = len / 16;
-        let places = room.as_chunks_mut().0.get_mut(done..).unwrap_or_default();
-        let most = 16 * places.len();
-        let count = unhex_chunks(chunks.get(done..).unwrap_or(&[]), places);
-        len += count;
-        if count < most {
-            break;
-        }
-        // There is no room left.
-        room.resize(2 * room.len() + 64, 0);
-    }
-    if len == 16 * chunks.len()
-        && let Some(place) = room.as_chunks_mut().0.get_mut(chunks.len())
-    {
-        let (count, bytes) = sixteen_unhexed(padded(rest));
-        *place = bytes.to_le_bytes();
-        len += count;
-    }
-    (len, room.get(..len / 2).unwrap_or(&[]))
 }
 
 /// Decodes a frame. If it is malformed, returns the number of its bytes in the part, which do not count as decoded.
@@ -569,212 +455,6 @@ fn scan(part: Part<'_>) -> MessageFacts {
     facts
 }
 
-/// How many lines after a message its rest is searched for.
-const REST_LINES: usize = 4;
-
-/// The longest line of them, in bytes.
-const REST_LINE_BYTES: usize = 4096;
-
-/// The most digits of the fields before a payload.
-const FIELDS_DIGITS: usize = 2 * (4 + 16 + 9 + 2 + 8);
-
-/// Whether the digits that end here are followed by other text in their line.
-#[inline]
-fn is_interrupted(input: &[u8], digits_end: usize) -> bool {
-    input.get(digits_end).is_some_and(|&byte| !is_line_end(byte))
-}
-
-/// The digits after a marker that begins here.
-fn digits_after(input: &[u8], marker: usize) -> Range<usize> {
-    let start = marker + BARE_MARKER.len();
-    let start = start + usize::from(input.get(start) == Some(&b' '));
-    let rest = input.get(start..).unwrap_or(&[]);
-    start..start + rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count()
-}
-
-/// The rest of an interrupted message: where its line begins, and the whole message. If messages interrupt each other, the last one
-/// ends first.
-#[cold]
-fn find_rest(input: &[u8], digits: Range<usize>) -> Option<(usize, Vec<u8>)> {
-    let mut at = digits.end;
-    let mut open = vec![digits];
-    for number in 0..=REST_LINES {
-        let len = line_len(input.get(at..)?)?;
-        let line = input.get(at..at + len)?;
-        let mut of_open = open.iter().enumerate().rev();
-        let completed = of_open.find_map(|(index, digits)| Some((index, join(input.get(digits.clone())?, line)?)));
-        match completed.filter(|_| number > 0) {
-            Some((0, frame)) => return Some((at, frame)),
-            Some((index, _)) => {
-                open.remove(index);
-            }
-            None => {
-                let inner = memchr::memmem::find_iter(line, BARE_MARKER).map(|marker| digits_after(input, at + marker));
-                open.extend(inner.filter(|digits| is_interrupted(input, digits.end)).take(REST_LINES));
-            }
-        }
-        at += len;
-        at += input.get(at..)?.iter().take_while(|&&byte| is_line_end(byte)).count();
-    }
-    None
-}
-
-/// Whether a line is the rest of a message before it.
-fn is_rest(input: &[u8], offset: usize, line: &[u8]) -> bool {
-    let mut end = offset;
-    for _ in 0..if line.iter().all(u8::is_ascii_hexdigit) { REST_LINES } else { 0 } {
-        let before = input.get(..end).unwrap_or(&[]).trim_ascii_end();
-        let window = before.get(before.len().saturating_sub(REST_LINE_BYTES)..).unwrap_or(&[]);
-        end = before.len() - window.len() + memchr::memrchr2(b'\n', b'\r', window).map_or(0, |at| at + 1);
-        let above = input.get(end..before.len()).unwrap_or(&[]);
-        let mut messages =
-            memchr::memmem::rfind_iter(above, BARE_MARKER).map(|at| digits_after(input, end + at)).take(REST_LINES);
-        let ends_here = |digits| find_rest(input, digits).is_some_and(|(at, _)| at == offset);
-        if messages.any(|digits| is_interrupted(input, digits.end) && ends_here(digits)) {
-            return true;
-        }
-    }
-    false
-}
-
-/// The message of these digits, if it is one whose length field says that these are all.
-fn join(digits: &[u8], rest: &[u8]) -> Option<Vec<u8>> {
-    if digits.len() > REST_LINE_BYTES || rest.is_empty() || !rest.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let mut room = Vec::new();
-    let head: Vec<u8> = digits.iter().chain(rest).copied().take(FIELDS_DIGITS).collect();
-    let mut reader = Reader(unhex(&head, &mut room).1);
-    let bytes = reader.0.len();
-    let fields = Fields::read(&mut reader).ok()?;
-    let crc_bytes = if fields.header.has(Header::CHECKSUM) { 4 } else { 0 };
-    let message_bytes = bytes - reader.0.len() + usize::from(fields.length?) + crc_bytes;
-    if digits.len() + rest.len() != 2 * message_bytes {
-        return None;
-    }
-    let (_, frame) = unhex(&[digits, rest].concat(), &mut room);
-    let message = Message::read_frame(frame).ok()?;
-    (message.marks == Marks::default()).then(|| frame.to_vec())
-}
-
-/// The length of the line at the start of a text, if that is not long.
-fn line_len(text: &[u8]) -> Option<usize> {
-    let near = text.get(..REST_LINE_BYTES).unwrap_or(text);
-    memchr::memchr2(b'\n', b'\r', near).or((near.len() == text.len()).then_some(text.len()))
-}
-
-/// The line before a listing.
-const LISTING_HEADING: &[u8] = b"STP Protocol Output:";
-
-/// The longest line of a listing, in bytes.
-const LISTING_LINE_BYTES: usize = 128;
-
-/// The most lines of a listing: one for each byte of the longest message.
-const LISTING_LINES: usize = 1 << 16;
-
-/// How far after a listing its message is searched for, in bytes. Other tasks may print between them.
-const LISTING_REACH_BYTES: usize = 4096;
-
-/// The role of a line in a listing.
-enum Listed {
-    /// Not a line of a listing, or a remnant of one.
-    Unlisted,
-    /// A line of a listing whose message has its own line.
-    Repeated,
-    /// The end of a listing; the message is only there.
-    Only(Vec<u8>),
-}
-
-/// The role of a line at a place of the input.
-fn read_listed(input: &[u8], offset: usize, line: &[u8]) -> Listed {
-    if line.trim_ascii() == LISTING_HEADING {
-        return Listed::Repeated;
-    }
-    let Some(entry) = Entry::of(line) else { return Listed::Unlisted };
-    let rest = input.get(offset + line.len()..).unwrap_or(&[]);
-    let rest = rest.get(..LISTING_REACH_BYTES).unwrap_or(rest);
-    let next = rest.trim_ascii_start();
-    let next_line = next.get(..memchr::memchr2(b'\n', b'\r', next).unwrap_or(next.len())).unwrap_or(&[]);
-    if Entry::of(next_line).is_some_and(|next| next.number == entry.number.saturating_add(1)) {
-        return Listed::Repeated;
-    }
-    let to = memchr::memmem::find(rest, LISTING_HEADING).unwrap_or(rest.len());
-    if find_marker(rest.get(..to).unwrap_or(&[])).is_some() {
-        return Listed::Repeated;
-    }
-    listed_message(input, offset, entry).map_or(Listed::Unlisted, Listed::Only)
-}
-
-/// Whether a text may have ends of listings.
-fn may_have_listings(text: &[u8]) -> bool {
-    // Few texts have this byte, which is the quickest to search for.
-    memchr::memchr(b'<', text).is_some()
-        && (memchr::memmem::find(text, b"<FLAG>").is_some() || memchr::memmem::find(text, b"MTS>").is_some())
-}
-
-/// The message of the listing that ends with `last`; `None` if the listing is not whole.
-fn listed_message(input: &[u8], offset: usize, last: Entry<'_>) -> Option<Vec<u8>> {
-    let is_one_word = last.number == 0 && last.name.ends_with(b"MTS");
-    let is_flag = last.name == b"FLAG" && (1..=LISTING_LINES).contains(&last.number);
-    if !is_one_word && !is_flag {
-        return None;
-    }
-    let mut values: Vec<(usize, u64)> = if is_one_word { vec![(last.bytes, last.value)] } else { Vec::new() };
-    let (mut number, mut before) = (last.number, input.get(..offset)?);
-    while number > 0 {
-        before = before.trim_ascii_end();
-        let window = before.get(before.len().saturating_sub(LISTING_LINE_BYTES)..)?;
-        let start = memchr::memrchr2(b'\n', b'\r', window).map_or(0, |at| at + 1);
-        let entry = Entry::of(window.get(start..)?).filter(|entry| entry.number + 1 == number && entry.bytes > 0)?;
-        values.push((entry.bytes, entry.value));
-        number = entry.number;
-        before = before.get(..before.len() - (window.len() - start))?;
-    }
-    Some(values.iter().rev().flat_map(|(bytes, value)| value.to_le_bytes().into_iter().take(*bytes)).collect())
-}
-
-/// A line of a listing.
-struct Entry<'a> {
-    number: usize,
-    name: &'a [u8],
-    /// The bytes of its value; 0 if it has none.
-    bytes: usize,
-    value: u64,
-}
-
-impl Entry<'_> {
-    fn of(line: &[u8]) -> Option<Entry<'_>> {
-        if line.len() > LISTING_LINE_BYTES {
-            return None;
-        }
-        let line = line.trim_ascii();
-        let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let (number, rest) = line.split_at(digits);
-        let number = std::str::from_utf8(number).ok()?.parse().ok()?;
-        let rest = rest.strip_prefix(b" <")?;
-        let end = memchr::memchr(b'>', rest)?;
-        let (name, digits) = rest.split_at(end);
-        let digits = digits.get(1..)?.trim_ascii();
-        if name == b"FLAG" {
-            return digits.is_empty().then_some(Entry { number, name, bytes: 0, value: 0 });
-        }
-        let width = name.strip_prefix(b"D")?;
-        let width = width.strip_suffix(b"TS").unwrap_or(width);
-        let bytes = match width.strip_suffix(b"M").unwrap_or(width) {
-            b"8" => 1,
-            b"16" => 2,
-            b"32" => 4,
-            b"64" => 8,
-            _ => return None,
-        };
-        // The zeros at the start of these are missing.
-        let is_whole = digits.len() == 2 * bytes || (name == b"D64MTS" && (8..16).contains(&digits.len()));
-        let is_number = is_whole && digits.iter().all(u8::is_ascii_hexdigit);
-        let value = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
-        Some(Entry { number, name, bytes, value: u64::from_str_radix(value, 16).ok()? })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -790,28 +470,6 @@ mod tests {
     fn listed(text: &str) -> Vec<(RecordKind, String, Marks)> {
         let records = records(text.as_bytes());
         records.stored.iter().map(|stored| (stored.kind, records.text(stored.body).to_owned(), stored.marks)).collect()
-    }
-
-    #[test]
-    fn digits_and_their_values() {
-        let mut room = Vec::new();
-        let expected: &[u8] = &[0x00, 0x19, 0x9A, 0xAB, 0xBC, 0xCD, 0xDE, 0xEF, 0xF9];
-        assert_eq!(unhex(b"00199aAbBcCdDeEfF90", &mut room), (19, expected));
-        let cycled = [0x01, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF, 0xAB, 0xCD, 0xEF];
-        for len in 0..40 {
-            for end in (0..=255u8).step_by(if cfg!(miri) { 15 } else { 1 }) {
-                let text: Vec<u8> = b"0123456789abcdefABCDEF".iter().copied().cycle().take(len).chain([end, b'0']).collect();
-                let expected = if end.is_ascii_hexdigit() { len + 2 } else { len };
-                let (count, bytes) = unhex(&text, &mut room);
-                assert_eq!((count, bytes.len()), (expected, expected / 2), "{text:?}");
-                let chunk = text.first_chunk::<16>().copied().unwrap_or_else(|| padded(&text));
-                let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| chunk[at + index]));
-                let (of_words, of_all) = (unhexed_by_words([word(0), word(8)]), sixteen_unhexed(chunk));
-                assert_eq!(of_words.0, of_all.0, "{text:?}");
-                assert!(of_words.0 < 16 || of_words == of_all, "{text:?}");
-                assert!(bytes.iter().zip(cycled.iter().cycle()).take(len / 2).all(|(one, other)| one == other), "{text:?}");
-            }
-        }
     }
 
     const HELLO: &str = "42502A0168656C6C6F00";
@@ -967,15 +625,5 @@ mod tests {
         assert_eq!((skipped[0], met[0]), (skipped[1] + skipped[2], met[1] + met[2]));
         assert_eq!(met, [2, 1, 1]);
         assert!(skipped[0] > 2 * CUT_REACH_BYTES as u64 && whole.ok_bytes > LINE_LIMIT_BYTES as u64);
-    }
-
-    #[test]
-    fn lines_of_listings() {
-        for line in ["     4 <D8>     00", "0 <D32TS>  02801c00", "12 <D64MTS> 0011223344556677", " 10 <FLAG>"] {
-            assert!(Entry::of(line.as_bytes()).is_some(), "{line}");
-        }
-        for line in ["<D8> 00", "1 <D9> 00", "3 <D64> nothing", "1 D8 00", "99999999999999999999999 <FLAG>", ""] {
-            assert!(Entry::of(line.as_bytes()).is_none(), "{line}");
-        }
     }
 }
