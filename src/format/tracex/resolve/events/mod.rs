@@ -1,7 +1,7 @@
 //! The events of each entry: the kernel's state, as far as the entries show it.
 //!
 //! Switches are not recorded. Each entry says which thread runs; before a thread that records nothing they follow from the events of the
-//! scheduler, which state the thread that is to run next. What the services do to other objects is in `services.rs`.
+//! scheduler, which state the thread that is to run next. The effects of services on other objects are in `services.rs`.
 
 mod services;
 mod threads;
