@@ -11,23 +11,24 @@ use super::stand_in::StandIn;
 /// The name of the permission that browsers ask for when a public page connects to this machine, the newest name first.
 const LOOPBACK: [&str; 2] = ["loopback-network", "local-network-access"];
 
-fn pins(route: &str) {
+fn pins_and_expands(route: &str) {
     let route: Value = serde_json::from_str(route).unwrap();
     let commands: Value = serde_json::from_str(route["startupCommands"].as_str().unwrap()).unwrap();
     assert_eq!(commands[0]["id"], "dev.perfetto.PinTracksByRegex");
+    assert_eq!(commands[1]["id"], "dev.perfetto.ExpandTracksByRegex");
     assert_eq!(route["referrer"], "traceconv");
 }
 
 /// The page was opened, and the server gave it nothing.
 fn fetches_nothing(page: &StandIn) {
-    pins(&page.text("route"));
+    pins_and_expands(&page.text("route"));
     assert_eq!(page.text("accelerator"), "failed");
     assert_eq!(page.text("failed"), "TypeError: Failed to fetch");
 }
 
 /// The page was opened, and has the trace of the demo.
 fn fetches_the_trace(page: &StandIn, desk: &Desk) {
-    pins(&page.text("route"));
+    pins_and_expands(&page.text("route"));
     assert_eq!(page.text("accelerator"), "404");
     assert!(page.report("trace") == fs::read(desk.path("demo.perfetto-trace")).unwrap());
 }
@@ -41,7 +42,7 @@ fn the_viewer_fetches_the_trace() {
     let mut browser = Browser::start(&[]);
     browser.open(&running.link());
     let route = viewer.text("route");
-    pins(&route);
+    pins_and_expands(&route);
     assert!(route.contains("\"url\":\"http://127.0.0.1:9001/") && route.contains("/demo.perfetto-trace\""), "{route}");
     assert_eq!(viewer.text("accelerator"), "404");
     let trace = viewer.report("trace");
@@ -68,7 +69,7 @@ fn a_large_trace_with_a_strange_name_is_fetched_again_and_again() {
     let mut browser = Browser::start(&[]);
     for _ in 0..2 {
         browser.open(&link);
-        pins(&viewer.text("route"));
+        pins_and_expands(&viewer.text("route"));
         assert_eq!(viewer.text("accelerator"), "404");
         assert!(viewer.report("trace") == trace);
         running.says("The viewer has the trace (40000000 bytes).");
@@ -140,7 +141,7 @@ fn the_page_hands_the_trace_over() {
             match viewer.next() {
                 (what, trace) if what == "trace" => break trace,
                 (what, text) if what == "title" => title = Some(String::from_utf8(text).unwrap()),
-                (what, text) if what == "route" => pins(&String::from_utf8(text).unwrap()),
+                (what, text) if what == "route" => pins_and_expands(&String::from_utf8(text).unwrap()),
                 (what, _) => assert_eq!(what, "accelerator"),
             }
         };

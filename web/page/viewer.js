@@ -4,6 +4,8 @@
 const DEFAULT_VIEWER = "https://ui.perfetto.dev/";
 // The viewer pins these to its top: who ran on each core, and what is missing.
 const PINNED = String.raw`^(CPU \d+( Scheduling|$)|Losses$)`;
+// It expands the firmware and its active objects. Older viewers compare names, not paths.
+const EXPANDED = String.raw`^.* 1\d{5}( > Active objects( > [^>]+)?)?$`;
 // How often the viewer is asked whether it listens, and when it is said that it is slow, in milliseconds.
 const PING_EVERY = 50;
 const SLOW_AFTER = 15_000;
@@ -29,7 +31,10 @@ function viewerOf(own) {
 
 /** @param {boolean} embedded */
 function link(embedded) {
-  const commands = JSON.stringify([{id: "dev.perfetto.PinTracksByRegex", args: [PINNED]}]);
+  const commands = JSON.stringify([
+    {id: "dev.perfetto.PinTracksByRegex", args: [PINNED]},
+    {id: "dev.perfetto.ExpandTracksByRegex", args: [EXPANDED, "path"]},
+  ]);
   const mode = embedded ? "mode=embedded&hideSidebar=true&" : "";
   return `${viewer.href}#!/?${mode}referrer=traceconv&startupCommands=${encodeURIComponent(commands)}`;
 }

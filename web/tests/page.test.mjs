@@ -16,7 +16,7 @@ import {ARGS, captures, CHROMIUM, nativeTrace, PAGE, PROGRAM, ROOT, serve, SERVI
 /** @import {Browser, BrowserContext, Page, Request} from "playwright-core" */
 
 const LARGE_BYTES = Number(process.env.WEB_TEST_LARGE_BYTES ?? 300_000_000);
-const PINS = "dev.perfetto.PinTracksByRegex";
+const PINS_AND_EXPANDS = /dev\.perfetto\.PinTracksByRegex.*dev\.perfetto\.ExpandTracksByRegex/;
 
 /** A viewer with the handshake of the real one: it answers PING, and keeps what it is given. */
 const STAND_IN = `<!doctype html><title>stand-in</title><script>
@@ -407,7 +407,7 @@ describe("the page", () => {
     const given = /** @type {any} */ (await tab.evaluate("given.map(({title, fileName, bytes}) => ({title, fileName, bytes}))"));
     const length = (await nativeTrace(at("demo/demo.bin")))?.length;
     assert.deepEqual(given, [{title: "demo", fileName: "demo.perfetto-trace", bytes: length}]);
-    assert.match(decodeURIComponent(tab.url()), new RegExp(PINS));
+    assert.match(decodeURIComponent(tab.url()), PINS_AND_EXPANDS);
     await card.getByText("The viewer has the trace.").waitFor();
     await tab.close();
 

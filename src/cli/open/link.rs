@@ -1,4 +1,4 @@
-//! The links: the address of the viewer and of the trace, and the tracks that are pinned.
+//! The links: the address of the viewer and of the trace, and the tracks that are pinned and expanded.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -21,6 +21,10 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
 /// The tracks that the viewer pins to its top: the processors and the losses. It calls its scheduling tracks
 /// `CPU 0 Scheduling`, older ones `CPU 0`; the track of losses is ours.
 const PINNED: &str = r"^(CPU \d+( Scheduling|$)|Losses$)";
+
+/// The paths of the groups that it expands: the firmware, whose process ids begin at 100,000, and its active objects. Older viewers
+/// compare names only, and expand the firmware.
+const EXPANDED: &str = r"^.* 1\d{5}( > Active objects( > [^>]+)?)?$";
 
 /// Where the viewer is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +117,11 @@ fn component(bytes: &[u8]) -> String {
 
 /// The commands that the viewer runs once the trace is loaded, as JSON.
 fn startup_commands() -> String {
-    serde_json::json!([{ "id": "dev.perfetto.PinTracksByRegex", "args": [PINNED] }]).to_string()
+    serde_json::json!([
+        { "id": "dev.perfetto.PinTracksByRegex", "args": [PINNED] },
+        { "id": "dev.perfetto.ExpandTracksByRegex", "args": [EXPANDED, "path"] },
+    ])
+    .to_string()
 }
 
 #[cfg(test)]
@@ -188,6 +196,14 @@ mod tests {
         }
         for name in ["CPU", "CPU 0 Frequency", "CPU Scheduling", "My Losses", "Losses of mine", "MCU 1"] {
             assert!(!pinned.is_match(name), "{name}");
+        }
+        assert_eq!((&commands[1]["id"], &commands[1]["args"][1]), (&"dev.perfetto.ExpandTracksByRegex".into(), &"path".into()));
+        let expanded = regex_lite::Regex::new(commands[1]["args"][0].as_str().unwrap()).unwrap();
+        for path in ["demo: QP/C 100000", "b 100001 > Active objects", "b 100001 > Active objects > Table"] {
+            assert!(expanded.is_match(path), "{path}");
+        }
+        for path in ["sensor 4", "demo 100000 > Objects", "demo 100000 > Active objects > Table > state", "module 1000004"] {
+            assert!(!expanded.is_match(path), "{path}");
         }
         assert_eq!(viewer.link(), link.replace("url=http%3A%2F%2F127.0.0.1%3A9001%2Fa%2520b&", ""));
     }
