@@ -330,6 +330,27 @@ void tband_hook_stream_deleted(void *stream, uint32_t stream_id) {
 #endif
 }
 
+#if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
+/* How many bytes are in it. Volatile: others write and read meanwhile. */
+static uint32_t tband_stream_level(const void *stream) {
+    const volatile StaticStreamBuffer_t *const of = (const volatile StaticStreamBuffer_t *)stream;
+    const size_t tail = of->uxDummy1[0];
+    const size_t head = of->uxDummy1[1];
+    return (uint32_t)(head >= tail ? head - tail : head + of->uxDummy1[2] - tail);
+}
+
+/* The kernel is in no critical section: whoever comes in between and changes the level may have recorded that before this. So the level follows
+ * until it is what was recorded last. */
+void tband_hook_stream(uint32_t event, uint32_t stream_id, const void *stream, uint32_t bytes) {
+    uint32_t level = tband_stream_level(stream);
+    tband_emit(event, stream_id, bytes, level);
+    for (uint32_t now = tband_stream_level(stream); now != level; now = tband_stream_level(stream)) {
+        level = now;
+        tband_emit(TBAND_EVT_STREAM_LEVEL, stream_id, level, 0);
+    }
+}
+#endif
+
 void tband_hook_stream_name(void *stream, const char *name) {
     tband_emit_text(TBAND_EVT_STREAM_NAME, (uint32_t)((const StaticStreamBuffer_t *)stream)->uxDummy4, 0, name);
 }
@@ -527,14 +548,10 @@ static void tband_dump_object(void *object, enum tband_kind kind) {
 #if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
     case TBAND_STREAM: {
         const StaticStreamBuffer_t *const stream = (const StaticStreamBuffer_t *)object;
-        const size_t tail = stream->uxDummy1[0];
-        const size_t head = stream->uxDummy1[1];
-        const size_t length = stream->uxDummy1[2];
         /* The kernel's flags: bit 0 a message buffer, bit 2 a batching buffer. The buffer never holds its last byte. */
         tband_emit(TBAND_EVT_STREAM_STATE, (uint32_t)stream->uxDummy4,
-                   (stream->ucDummy3 & 1u) != 0 ? 1u : (stream->ucDummy3 & 4u) != 0 ? 2u : 0u, (uint32_t)length - 1u);
-        tband_emit(TBAND_EVT_STREAM_LEVEL, (uint32_t)stream->uxDummy4, (uint32_t)(head >= tail ? head - tail : head + length - tail),
-                   0);
+                   (stream->ucDummy3 & 1u) != 0 ? 1u : (stream->ucDummy3 & 4u) != 0 ? 2u : 0u, (uint32_t)stream->uxDummy1[2] - 1u);
+        tband_emit(TBAND_EVT_STREAM_LEVEL, (uint32_t)stream->uxDummy4, tband_stream_level(stream), 0);
         break;
     }
 #endif
