@@ -462,6 +462,15 @@ void app_tick(void) {
 
 void vApplicationTickHook(void) { app_tick(); }
 
+/* A static queue that is not deleted before its memory gets another one, again and again: it is one object. */
+static void remade_queue(void) {
+    static StaticQueue_t queue;
+    for (uint32_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
+        tband_hook_queue_created(&queue);
+    }
+    tband_hook_queue_deleted(&queue, (uint32_t)queue.uxDummy8);
+}
+
 void app_run(void) {
     tband_gather_system_metadata();
     tband_isr_name(15, "SysTick");
@@ -470,6 +479,8 @@ void app_run(void) {
     tband_valmarker_name(NOTE_MARKER, "notes");
     if (APP_START_ROUND == 0) {
         start_recording();
+    } else {
+        remade_queue();
     }
     jobs = xQueueCreate(4, sizeof(uint32_t));
     mailbox = xQueueCreate(1, sizeof(uint32_t));
