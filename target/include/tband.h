@@ -165,27 +165,48 @@ void tband_freertos_task_valmarker(uint32_t id, int64_t val);
 /* ---- What a setting leaves out costs nothing ------------------------------------------------------------------------- */
 
 #if tband_configENABLE == 0
-#define tband_tracing_enabled() (false)
-#define tband_tracing_finished() (true)
-#define tband_tracing_backend_finished(core_id) ((void)(core_id), true)
-#define tband_dropped_events() ((uint32_t)0)
-#define tband_gather_system_metadata() ((void)0)
-#define tband_get_metadata_buf(core_id) ((void)(core_id), (const volatile uint8_t *)0)
-#define tband_get_metadata_buf_amnt(core_id) ((void)(core_id), (size_t)0)
-#define tband_metadata_dropped() ((uint32_t)0)
-#define tband_start_streaming() (0)
-#define tband_restart_streaming() (0)
-#define tband_stop_streaming() (0)
-#define tband_trigger_snapshot() (0)
-#define tband_stop_snapshot() (0)
-#define tband_reset_snapshot() (0)
-#define tband_get_core_snapshot_buf(core_id) ((void)(core_id), (const volatile uint8_t *)0)
-#define tband_get_core_snapshot_buf_amnt(core_id) ((void)(core_id), (size_t)0)
-#define tband_start_post_mortem() (0)
-#define tband_stop_post_mortem() (0)
-#define tband_post_mortem_size() ((size_t)0)
-#define tband_post_mortem_read(offset, dst, len) ((void)(offset), (void)(dst), (void)(len), (size_t)0)
-#define tband_clear_post_mortem() (0)
+/* Functions, so that no compiler warns of a call whose value is not used. */
+static inline bool tband_tracing_enabled(void) { return false; }
+static inline bool tband_tracing_finished(void) { return true; }
+static inline bool tband_tracing_backend_finished(unsigned int core_id) {
+    (void)core_id;
+    return true;
+}
+static inline uint32_t tband_dropped_events(void) { return 0; }
+static inline void tband_gather_system_metadata(void) {}
+static inline const volatile uint8_t *tband_get_metadata_buf(unsigned int core_id) {
+    (void)core_id;
+    return NULL;
+}
+static inline size_t tband_get_metadata_buf_amnt(unsigned int core_id) {
+    (void)core_id;
+    return 0;
+}
+static inline uint32_t tband_metadata_dropped(void) { return 0; }
+static inline int tband_start_streaming(void) { return 0; }
+static inline int tband_restart_streaming(void) { return 0; }
+static inline int tband_stop_streaming(void) { return 0; }
+static inline int tband_trigger_snapshot(void) { return 0; }
+static inline int tband_stop_snapshot(void) { return 0; }
+static inline int tband_reset_snapshot(void) { return 0; }
+static inline const volatile uint8_t *tband_get_core_snapshot_buf(unsigned int core_id) {
+    (void)core_id;
+    return NULL;
+}
+static inline size_t tband_get_core_snapshot_buf_amnt(unsigned int core_id) {
+    (void)core_id;
+    return 0;
+}
+static inline int tband_start_post_mortem(void) { return 0; }
+static inline int tband_stop_post_mortem(void) { return 0; }
+static inline size_t tband_post_mortem_size(void) { return 0; }
+static inline size_t tband_post_mortem_read(size_t offset, void *dst, size_t len) {
+    (void)offset;
+    (void)dst;
+    (void)len;
+    return 0;
+}
+static inline int tband_clear_post_mortem(void) { return 0; }
 #endif
 
 #if tband_configENABLE == 0

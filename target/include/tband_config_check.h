@@ -155,6 +155,12 @@
 #if tband_configFUNCTION_TRACE_ENABLE == 1 && tband_configCOMPAT == 1
 #error "tband_configFUNCTION_TRACE_ENABLE needs the superset: the plain format has no events for functions."
 #endif
+#if tband_configFUNCTION_MAX_DEPTH < 0 || tband_configFUNCTION_MAX_DEPTH > 65535
+#error "tband_configFUNCTION_MAX_DEPTH must be 0 (all functions) to 65535."
+#endif
+#if tband_configFUNCTION_TASKS < 1
+#error "tband_configFUNCTION_TASKS must be at least 1."
+#endif
 #if tband_configLOG_ENABLE == 1 && tband_configCOMPAT == 1
 #error "tband_configLOG_ENABLE needs the superset: the plain format has no event for log messages."
 #endif

@@ -27,6 +27,8 @@ void tband_hook_queue_registered(void *queue, const char *name);
 #if tband_configCOMPAT == 0
 void tband_hook_stream_created(void *stream, uint32_t kind, uint32_t size_bytes);
 void tband_hook_stream_deleted(void *stream, uint32_t stream_id);
+/* Bytes were written or read. */
+void tband_hook_stream(uint32_t event, uint32_t stream_id, const void *stream, uint32_t bytes);
 void tband_hook_event_group_created(void *event_group);
 void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id);
 /* An event with the bits, unless the event group was deleted. */
@@ -173,7 +175,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #define traceSTREAM_BUFFER_DELETE(xStream) tband_hook_stream_deleted((xStream), (uint32_t)(xStream)->uxStreamBufferNumber)
 #if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
 #define TBAND_STREAM(event, xStream, xBytes)                                                                                 \
-    tband_emit((event), (uint32_t)(xStream)->uxStreamBufferNumber, (uint32_t)(xBytes), (uint32_t)prvBytesInBuffer(xStream))
+    tband_hook_stream((event), (uint32_t)(xStream)->uxStreamBufferNumber, (xStream), (uint32_t)(xBytes))
 #define traceSTREAM_BUFFER_SEND(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_SEND, xStream, xBytes)
 #define traceSTREAM_BUFFER_SEND_FROM_ISR(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_SEND_FROM_ISR, xStream, xBytes)
 #define traceSTREAM_BUFFER_RECEIVE(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_RECEIVE, xStream, xBytes)

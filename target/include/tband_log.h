@@ -38,6 +38,15 @@ void tband_log_wide(uint32_t format, uint32_t types, const uint64_t *arguments);
 }
 #endif
 
+/* Casts that C++ has no warning for. */
+#ifdef __cplusplus
+#define TBAND_LOG_CAST(type, x) static_cast<type>(x)
+#define TBAND_LOG_ADDRESS(x) reinterpret_cast<uintptr_t>(x)
+#else
+#define TBAND_LOG_CAST(type, x) ((type)(x))
+#define TBAND_LOG_ADDRESS(x) ((uintptr_t)(x))
+#endif
+
 #define TBAND_LOG_UNSIGNED 1u
 #define TBAND_LOG_SIGNED 2u
 #define TBAND_LOG_DOUBLE 3u
@@ -45,9 +54,9 @@ void tband_log_wide(uint32_t format, uint32_t types, const uint64_t *arguments);
 #define TBAND_LOG_FLOAT 5u
 
 /* Small numbers of either sign become small unsigned ones. */
-TBAND_NO_TRACE static inline uint64_t tband_log_of_signed(int64_t v) { return ((uint64_t)v << 1) ^ (0u - (uint64_t)(v < 0)); }
+TBAND_NO_TRACE static inline uint64_t tband_log_of_signed(int64_t v) { return (TBAND_LOG_CAST(uint64_t, v) << 1) ^ (0u - TBAND_LOG_CAST(uint64_t, v < 0)); }
 TBAND_NO_TRACE static inline uint64_t tband_log_of_unsigned(uint64_t v) { return v; }
-TBAND_NO_TRACE static inline uint64_t tband_log_of_pointer(const volatile void *v) { return (uint64_t)(uintptr_t)v; }
+TBAND_NO_TRACE static inline uint64_t tband_log_of_pointer(const volatile void *v) { return TBAND_LOG_ADDRESS(v); }
 TBAND_NO_TRACE static inline uint64_t tband_log_of_float(float v) {
     uint32_t bits;
     __builtin_memcpy(&bits, &v, sizeof bits);
@@ -96,7 +105,7 @@ TBAND_LOG_OF(double, sizeof(double) == 4 ? TBAND_LOG_FLOAT : TBAND_LOG_DOUBLE, t
 TBAND_LOG_OF(const char *, TBAND_LOG_TEXT, tband_log_of_pointer(v))
 TBAND_LOG_OF(const volatile void *, TBAND_LOG_UNSIGNED, tband_log_of_pointer(v))
 }
-#define TBAND_LOG_TYPE(x) ((uint32_t)sizeof(tband_log_type(x)))
+#define TBAND_LOG_TYPE(x) TBAND_LOG_CAST(uint32_t, sizeof(tband_log_type(x)))
 #define TBAND_LOG_VALUE(x) tband_log_value(x)
 #endif
 
@@ -118,7 +127,7 @@ TBAND_LOG_OF(const volatile void *, TBAND_LOG_UNSIGNED, tband_log_of_pointer(v))
         uint8_t severity;                                                                                                    \
         char text[sizeof(format "\0" __FILE__ ":" TBAND_LOG_LINE(__LINE__))];                                                \
     } tband_log_entry __attribute__((section(TBAND_LOG_SECTION))) = {(level), format "\0" __FILE__ ":" TBAND_LOG_LINE(__LINE__)}; \
-    const uint32_t tband_log_format = (uint32_t)(uintptr_t)&tband_log_entry
+    const uint32_t tband_log_format = TBAND_LOG_CAST(uint32_t, TBAND_LOG_ADDRESS(&tband_log_entry))
 
 #define TBAND_LOG_0(level, format)                                                                                           \
     TBAND_LOG_ENTRY(level, format);                                                                                          \
@@ -126,7 +135,7 @@ TBAND_LOG_OF(const volatile void *, TBAND_LOG_UNSIGNED, tband_log_of_pointer(v))
 #define TBAND_LOG_1(level, format, a)                                                                                        \
     TBAND_LOG_ENTRY(level, format);                                                                                          \
     if (TBAND_LOG_IS_WORD(a)) {                                                                                              \
-        tband_log_words(tband_log_format, TBAND_LOG_TYPE(a), (uint32_t)TBAND_LOG_VALUE(a), 0);                               \
+        tband_log_words(tband_log_format, TBAND_LOG_TYPE(a), TBAND_LOG_CAST(uint32_t, TBAND_LOG_VALUE(a)), 0);                               \
     } else {                                                                                                                 \
         const uint64_t tband_log_arguments[] = {TBAND_LOG_VALUE(a)};                                                         \
         tband_log_wide(tband_log_format, TBAND_LOG_TYPE(a), tband_log_arguments);                                            \
@@ -134,8 +143,8 @@ TBAND_LOG_OF(const volatile void *, TBAND_LOG_UNSIGNED, tband_log_of_pointer(v))
 #define TBAND_LOG_2(level, format, a, b)                                                                                     \
     TBAND_LOG_ENTRY(level, format);                                                                                          \
     if (TBAND_LOG_IS_WORD(a) && TBAND_LOG_IS_WORD(b)) {                                                                      \
-        tband_log_words(tband_log_format, TBAND_LOG_TYPES_2(a, b), (uint32_t)TBAND_LOG_VALUE(a),                             \
-                        (uint32_t)TBAND_LOG_VALUE(b));                                                                       \
+        tband_log_words(tband_log_format, TBAND_LOG_TYPES_2(a, b), TBAND_LOG_CAST(uint32_t, TBAND_LOG_VALUE(a)),                             \
+                        TBAND_LOG_CAST(uint32_t, TBAND_LOG_VALUE(b)));                                                                       \
     } else {                                                                                                                 \
         TBAND_LOG_WIDE(TBAND_LOG_TYPES_2(a, b), TBAND_LOG_VALUE(a), TBAND_LOG_VALUE(b));                                     \
     }

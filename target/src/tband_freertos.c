@@ -2,6 +2,10 @@
  *
  * A kernel may be built without timers, event groups or stream buffers, and which functions there are depends on its version. So
  * what is in an object is read from the kernel's public mirror of it (StaticQueue_t and so on), which is the same in all of them. */
+/* Part of the kernel: with an MPU its own functions are called, not those that enter it from tasks, which interrupts must not call and
+ * which take other handles. */
+#define MPU_WRAPPERS_INCLUDED_FROM_API_FILE
+
 #include "tband_config.h"
 
 #if defined(tband_configENABLE) && defined(tband_configFREERTOS_TRACE_ENABLE)
@@ -58,17 +62,26 @@ static uint8_t tband_kinds[tband_configFREERTOS_MAX_OBJECTS];
 /* Living objects that found no place. */
 static uint32_t tband_objects_missing;
 
-/* Puts `to` in the place of `from`. True: there is no such place. */
-static bool tband_remember(const void *from, const void *to, enum tband_kind kind) {
-    for (size_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
-        if (tband_objects[i] == from) {
-            tband_objects[i] = to;
-            tband_kinds[i] = (uint8_t)kind;
-            return false;
+/* Puts an object into its place, or `is_deleted` out of it. True: it has none, and there is none for it. It may have one before it is created:
+ * the kernel does not require that a static object is deleted before its memory gets a new one. */
+static bool tband_remember(const void *object, enum tband_kind kind, bool is_deleted) {
+    size_t place = tband_configFREERTOS_MAX_OBJECTS;
+    for (size_t i = tband_configFREERTOS_MAX_OBJECTS; i-- > 0;) {
+        if (tband_objects[i] == object) {
+            place = i;
+            break;
+        }
+        if (tband_objects[i] == NULL && !is_deleted) {
+            place = i;
         }
     }
-    tband_objects_missing += to != NULL ? 1u : UINT32_MAX;
-    return true;
+    if (place == tband_configFREERTOS_MAX_OBJECTS) {
+        tband_objects_missing += is_deleted ? UINT32_MAX : 1u;
+        return true;
+    }
+    tband_objects[place] = is_deleted ? NULL : object;
+    tband_kinds[place] = (uint8_t)kind;
+    return false;
 }
 
 /* The object at place `i`, and its kind; NULL: none. It is not freed while the caller is in a critical section of the kernel, or keeps its
@@ -122,7 +135,7 @@ static uint32_t tband_created(enum tband_kind kind, const void *object, UBaseTyp
     id = ++tband_last_id[kind];
     *number = (UBaseType_t)id;
 #if TBAND_REMEMBERS
-    if (!tband_remember(NULL, object, kind)) {
+    if (!tband_remember(object, kind, false)) {
         *flag = TBAND_FROM_KERNEL;
     }
 #endif
@@ -133,7 +146,7 @@ static uint32_t tband_created(enum tband_kind kind, const void *object, UBaseTyp
 static void tband_deleted(const void *object) {
 #if TBAND_REMEMBERS
     TBAND_LOCK();
-    (void)tband_remember(object, NULL, TBAND_KINDS);
+    (void)tband_remember(object, TBAND_KINDS, true);
     TBAND_UNLOCK();
 #else
     (void)object;
@@ -329,6 +342,27 @@ void tband_hook_stream_deleted(void *stream, uint32_t stream_id) {
     (void)stream_id;
 #endif
 }
+
+#if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
+/* How many bytes are in it. Volatile: others write and read meanwhile. */
+static uint32_t tband_stream_level(const void *stream) {
+    const volatile StaticStreamBuffer_t *const of = (const volatile StaticStreamBuffer_t *)stream;
+    const size_t tail = of->uxDummy1[0];
+    const size_t head = of->uxDummy1[1];
+    return (uint32_t)(head >= tail ? head - tail : head + of->uxDummy1[2] - tail);
+}
+
+/* The kernel is in no critical section: whoever comes in between and changes the level may have recorded that before this. So the level follows
+ * until it is what was recorded last. */
+void tband_hook_stream(uint32_t event, uint32_t stream_id, const void *stream, uint32_t bytes) {
+    uint32_t level = tband_stream_level(stream);
+    tband_emit(event, stream_id, bytes, level);
+    for (uint32_t now = tband_stream_level(stream); now != level; now = tband_stream_level(stream)) {
+        level = now;
+        tband_emit(TBAND_EVT_STREAM_LEVEL, stream_id, level, 0);
+    }
+}
+#endif
 
 void tband_hook_stream_name(void *stream, const char *name) {
     tband_emit_text(TBAND_EVT_STREAM_NAME, (uint32_t)((const StaticStreamBuffer_t *)stream)->uxDummy4, 0, name);
@@ -527,14 +561,10 @@ static void tband_dump_object(void *object, enum tband_kind kind) {
 #if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
     case TBAND_STREAM: {
         const StaticStreamBuffer_t *const stream = (const StaticStreamBuffer_t *)object;
-        const size_t tail = stream->uxDummy1[0];
-        const size_t head = stream->uxDummy1[1];
-        const size_t length = stream->uxDummy1[2];
         /* The kernel's flags: bit 0 a message buffer, bit 2 a batching buffer. The buffer never holds its last byte. */
         tband_emit(TBAND_EVT_STREAM_STATE, (uint32_t)stream->uxDummy4,
-                   (stream->ucDummy3 & 1u) != 0 ? 1u : (stream->ucDummy3 & 4u) != 0 ? 2u : 0u, (uint32_t)length - 1u);
-        tband_emit(TBAND_EVT_STREAM_LEVEL, (uint32_t)stream->uxDummy4, (uint32_t)(head >= tail ? head - tail : head + length - tail),
-                   0);
+                   (stream->ucDummy3 & 1u) != 0 ? 1u : (stream->ucDummy3 & 4u) != 0 ? 2u : 0u, (uint32_t)stream->uxDummy1[2] - 1u);
+        tband_emit(TBAND_EVT_STREAM_LEVEL, (uint32_t)stream->uxDummy4, tband_stream_level(stream), 0);
         break;
     }
 #endif

@@ -16,6 +16,23 @@
 
 #include "tband_port.h"
 
+/* Here a word such as `yes` is an error as well: the preprocessor takes it for 0. */
+#define TBAND_IS_SWITCH(setting) _Static_assert((setting) == 0 || (setting) == 1, #setting " must be 0 or 1.")
+TBAND_IS_SWITCH(tband_configCOMPAT);
+TBAND_IS_SWITCH(tband_configMARKER_TRACE_ENABLE);
+TBAND_IS_SWITCH(tband_configISR_TRACE_ENABLE);
+TBAND_IS_SWITCH(tband_configFUNCTION_TRACE_ENABLE);
+TBAND_IS_SWITCH(tband_configLOG_ENABLE);
+TBAND_IS_SWITCH(tband_configUSE_METADATA_BUF);
+TBAND_IS_SWITCH(tband_configFREERTOS_TRACE_ENABLE);
+TBAND_IS_SWITCH(tband_configFREERTOS_TASK_TRACE_ENABLE);
+TBAND_IS_SWITCH(tband_configFREERTOS_QUEUE_TRACE_ENABLE);
+TBAND_IS_SWITCH(tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE);
+TBAND_IS_SWITCH(tband_configFREERTOS_NOTIFY_TRACE_ENABLE);
+TBAND_IS_SWITCH(tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE);
+TBAND_IS_SWITCH(tband_configFREERTOS_TIMER_TRACE_ENABLE);
+TBAND_IS_SWITCH(tband_configFREERTOS_HEAP_TRACE_ENABLE);
+
 #ifndef tband_portTIMESTAMP
 #error "tband_port.h must define tband_portTIMESTAMP(): the clock, as uint64_t."
 #endif

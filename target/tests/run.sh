@@ -302,7 +302,7 @@ names() {
                     nm "$build/names.o" | awk '$(NF-1) != "U" { print $NF }' | sed 's/\.[0-9]*$//'
                     sed -n 's/^ *# *define \([A-Za-z_0-9]*\).*/\1/p; s/^\(struct\|enum\) \([a-z_0-9]*\) {.*/\2/p' "$file" src/tband_internal.h
                     sed -n 's/^enum [a-z_]* { \(.*\) };/\1/p' "$file" src/tband_internal.h | tr ', ' '\n\n'
-                } | grep -v -i '^tband\|^$\|^configNUMBER_OF_CORES$\|^\.LC\|^__func__' | sort -u >"$build/names.txt"
+                } | grep -v -i '^tband\|^$\|^configNUMBER_OF_CORES$\|^MPU_WRAPPERS_INCLUDED_FROM_API_FILE$\|^\.LC\|^__func__' | sort -u >"$build/names.txt"
                 [ ! -s "$build/names.txt" ] || fail "$file defines $(tr '\n' ' ' <"$build/names.txt")"
             done
         done
@@ -358,9 +358,18 @@ compile() {
             -Dtband_configFREERTOS_TRACE_ENABLE=1 -Iinclude -Itests/kernel/smp -Itests/host -Itests/kernel -I"$kernel/include" -c "$kernel/$file.c" -o "$build/compiled.o" ||
             fail "SMP kernel $file"
     done
+    # With an MPU the hooks call the kernel, not its wrappers for tasks.
+    for wrappers in 0 1; do
+        arm-none-eabi-gcc $warnings -Wno-pedantic -Wno-shadow -Os -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 $on \
+            -DconfigUSE_MPU_WRAPPERS_V1=$wrappers -DconfigENFORCE_SYSTEM_CALLS_FROM_KERNEL_ONLY=1 -DconfigTOTAL_MPU_REGIONS=8 \
+            -DconfigTEX_S_C_B_FLASH=7 -DconfigTEX_S_C_B_SRAM=7 -DconfigPROTECTED_KERNEL_OBJECT_POOL_SIZE=20 \
+            -DconfigSYSTEM_CALL_STACK_SIZE=128 -Iinclude -Itests/kernel -Itests/kernel/qemu -isystem "$kernel/include" \
+            -isystem "$kernel/portable/GCC/ARM_CM4_MPU" -c src/tband_freertos.c -o "$build/compiled.o" || fail "MPU, wrappers V1 $wrappers"
+        arm-none-eabi-nm "$build/compiled.o" | grep MPU_ && fail "MPU: the wrappers for tasks are called"
+    done
     for options in "" -Dtband_configENABLE=0 -Dtband_configMARKER_TRACE_ENABLE=0 -Dtband_configISR_TRACE_ENABLE=0 -Dtband_configLOG_ENABLE=1; do
         for compiler in g++ clang++; do
-            $compiler -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $on $options -Iinclude -Itests/host \
+            $compiler -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast -Werror $on $options -Iinclude -Itests/host \
                 -c tests/test_header.cpp -o "$build/header.o" || fail "$compiler header $options"
         done
     done
@@ -392,6 +401,12 @@ compile() {
     refuses "tband_portNUMBER_OF_CORES must be" $on -DTEST_CORES=17
     refuses "needs the superset" $on -Dtband_configCOMPAT=1 -Dtband_configFUNCTION_TRACE_ENABLE=1
     refuses "needs the superset" $on -Dtband_configCOMPAT=1 -Dtband_configLOG_ENABLE=1
+    for setting in USE_METADATA_BUF MARKER_TRACE_ENABLE FREERTOS_TASK_TRACE_ENABLE; do
+        refuses "tband_config$setting must be 0 or 1" $on -Dtband_config$setting=2
+        refuses "undeclared" $on -Dtband_config$setting=yes
+    done
+    refuses "FUNCTION_MAX_DEPTH must be" $on -Dtband_configFUNCTION_MAX_DEPTH=65536
+    refuses "FUNCTION_TASKS must be" $on -Dtband_configFUNCTION_TASKS=0
     refuses "METADATA_REPEAT_EVERY must be" $on -Dtband_configMETADATA_REPEAT_EVERY=-1
     # A tick of 5.95 ns is 6 within a percent, one of 0.83 ns is no whole number; who says so may have it.
     plain="-Dtband_configUSE_BACKEND_STREAMING=1 -Dtband_configCOMPAT=1"

@@ -26,5 +26,12 @@ int main() {
     tband_fn_end();
     tband_evtmarker(1, "text");
     tband_valmarker(2, -5);
+#if tband_configENABLE == 0
+    // As a statement, as the application has it.
+    tband_start_streaming();
+    tband_stop_streaming();
+    tband_dropped_events();
+    tband_get_metadata_buf(0);
+#endif
     return tband_tracing_enabled() ? 1 : 0;
 }

@@ -1,5 +1,6 @@
 /* ESP32 and ESP32-S3 (two Xtensa cores), and the single-core chips, under ESP-IDF's FreeRTOS: the interrupt level of the kernel's
- * own critical sections, the library's spinlock between the cores, and the microsecond timer that both share. */
+ * own critical sections, the library's spinlock between the cores, and the microsecond timer that both share. The library is in flash: interrupts
+ * that go on while the flash is written (ESP_INTR_FLAG_IRAM) must not record. */
 #ifndef TBAND_PORT_H_
 #define TBAND_PORT_H_
 

@@ -262,7 +262,30 @@ static void start_recording(void) {
 static uint8_t capture[1 << 20 >> (sizeof(void *) == 4 ? 2 : 0)];
 static size_t capture_len;
 
+#if tband_configUSE_BACKEND_STREAMING == 1 && tband_configCOMPAT == 0
+/* A buffer of which bytes are read while the library records that some were written: as by a task that comes in between. */
+static StaticStreamBuffer_t *robbed;
+static void rob(void) {
+    static StaticStreamBuffer_t stream;
+    memset(&stream, 0, sizeof stream);
+    stream.uxDummy1[2] = 100;
+    tband_hook_stream_created(&stream, 0, 99);
+    tband_hook_stream_name(&stream, "robbed");
+    stream.uxDummy1[1] = 5;
+    robbed = &stream;
+    tband_hook_stream(TBAND_EVT_STREAM_SEND, (uint32_t)stream.uxDummy4, &stream, 5);
+    note("stream", "robbed", NULL, 2);
+    tband_hook_stream_deleted(&stream, (uint32_t)stream.uxDummy4);
+}
+#endif
+
 bool app_sink(const uint8_t *buf, size_t len) {
+#if tband_configUSE_BACKEND_STREAMING == 1 && tband_configCOMPAT == 0
+    if (robbed != NULL) {
+        robbed->uxDummy1[0] = 3;
+        robbed = NULL;
+    }
+#endif
 #ifdef APP_REFUSE
     /* Now and then one or more frames in a row. */
     static uint32_t frames, refused;
@@ -295,6 +318,9 @@ static void end_recording(void) {
     platform_reset();
 #endif
 #if tband_configUSE_BACKEND_STREAMING == 1
+#if tband_configCOMPAT == 0
+    rob();
+#endif
     (void)tband_stop_streaming();
 #elif tband_configUSE_BACKEND_SNAPSHOT == 1
     (void)tband_stop_snapshot();
@@ -436,6 +462,15 @@ void app_tick(void) {
 
 void vApplicationTickHook(void) { app_tick(); }
 
+/* A static queue that is not deleted before its memory gets another one, again and again: it is one object. */
+static void remade_queue(void) {
+    static StaticQueue_t queue;
+    for (uint32_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
+        tband_hook_queue_created(&queue);
+    }
+    tband_hook_queue_deleted(&queue, (uint32_t)queue.uxDummy8);
+}
+
 void app_run(void) {
     tband_gather_system_metadata();
     tband_isr_name(15, "SysTick");
@@ -444,6 +479,8 @@ void app_run(void) {
     tband_valmarker_name(NOTE_MARKER, "notes");
     if (APP_START_ROUND == 0) {
         start_recording();
+    } else {
+        remade_queue();
     }
     jobs = xQueueCreate(4, sizeof(uint32_t));
     mailbox = xQueueCreate(1, sizeof(uint32_t));

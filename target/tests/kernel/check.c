@@ -193,6 +193,12 @@ static void apply(const struct event *e) {
         }
         break;
     case 0x6c: level[a] = 0; break;
+    case 0x0e:
+        if (a != 0) {
+            wrong++;
+            printf("%u objects found no place in the library's table\n", a);
+        }
+        break;
     case 0x20: stream_level[a] = 0; break;
     case 0x22: case 0x23: case 0x24: case 0x25: stream_level[a] = e->field[2]; break;
     case 0x26: stream_level[a] = 0; break;
