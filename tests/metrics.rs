@@ -387,6 +387,32 @@ fn exact_values_are_judged() {
     }
 }
 
+/// A maximum in order says nothing about what was lost, nor a time about its unit: whoever reads only the verdicts is told.
+#[test]
+fn what_verdicts_do_not_cover_is_noted() {
+    let dir = tempfile::tempdir().unwrap();
+    let [budget, junit, saved] = ["b.toml", "j.xml", "s.json"].map(|name| dir.path().join(name).display().to_string());
+    fs::write(&budget, "rules = ['events > 0']").unwrap();
+    let note = |input: &str, form: &str| {
+        let (ended, text, said) = run(&format!("check -q {input} -b {budget} --junit {junit} {form}"));
+        assert_eq!((ended, said.as_str()), (0, ""), "{text}");
+        let line = text.lines().find_map(|line| line.strip_prefix("note: ")).map(str::to_owned);
+        let xml = fs::read_to_string(&junit).unwrap();
+        let output = xml.split_once("<system-out>").map(|(_, rest)| rest.split_once('<').unwrap().0.to_owned());
+        assert_eq!(line.as_deref().map(|line| line.replace('\\', "")), output);
+        line
+    };
+    assert_eq!(note("demo.bin", ""), None);
+    let lossy = "losses: 1, at least 1 events: nothing is measured across them";
+    assert_eq!([note("damaged.bin", ""), note("damaged.bin", "--md")], [Some(lossy.into()), Some(lossy.into())]);
+    assert_eq!(note("dpp.bin", "").unwrap(), "nothing lost; time unit assumed");
+    let (_, json, _) = run("stats -q --json dpp.bin");
+    fs::write(&saved, json).unwrap();
+    assert_eq!(note(&saved, "").unwrap(), "nothing lost; time unit assumed", "what is saved is as sure");
+    let (_, text, _) = run("stats -q dpp.bin");
+    assert!(text.ends_with("\nLosses: none; time unit assumed\n"), "{text}");
+}
+
 /// A baseline of several runs; and the other forms of a base: a report, compressed, standard input.
 #[test]
 fn whatever_was_saved_can_be_the_base() {

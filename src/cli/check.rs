@@ -14,7 +14,8 @@ use super::recording_figures::{PartArgs, Summaries, json, measure, report_proble
 use super::{Status, say};
 use crate::metrics::budget::Budget;
 use crate::metrics::check::{Outcome, Verdict, check};
-use crate::metrics::{list, text};
+use crate::metrics::{Figure, list, text};
+use crate::report::stats::doubts;
 use crate::report::{Case, CaseOutcome, InputReport, Problem, Suite, TOOL_VERSION, junit_document};
 use crate::stats::text::markdown_escaped;
 
@@ -86,6 +87,9 @@ struct Checked {
     seconds: f64,
     inputs: Vec<InputReport>,
     verdicts: Option<Vec<Verdict>>,
+    /// What the values do not cover.
+    #[serde(skip)]
+    note: Option<String>,
 }
 
 /// The version of the shape of the JSON.
@@ -134,6 +138,7 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
             continue;
         }
         let name = sources.first().map_or_else(String::new, SourceName::for_people);
+        let note = figures.as_ref().and_then(|figures| note(figures, &inputs));
         let verdicts = figures.map(|figures| check(&budget, &figures));
         let sentences: Vec<String> =
             verdicts.iter().flatten().filter(|verdict| verdict.is_broken()).flat_map(text::broken).collect();
@@ -146,7 +151,7 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
                 sentences.iter().for_each(|sentence| say(&format!("error: {name}: {sentence}\n")));
             }
         }
-        checked.push(Checked { name, seconds: started.elapsed().as_secs_f64(), inputs, verdicts });
+        checked.push(Checked { name, seconds: started.elapsed().as_secs_f64(), inputs, verdicts, note });
     }
     summaries.say_table();
     let text_out = if args.json {
@@ -199,7 +204,8 @@ impl Checked {
     fn table(&self, only_broken: bool) -> Option<String> {
         let verdicts = self.verdicts.as_ref()?;
         let line = format!("{}: {}\n", self.name, text::verdict_summary(verdicts));
-        Some(if only_broken && self.is_kept() { line } else { format!("{line}\n{}", text::verdicts(verdicts)) })
+        let note = self.note.iter().map(|note| format!("note: {note}\n")).collect::<String>();
+        Some(if only_broken && self.is_kept() { line } else { format!("{line}\n{}{note}", text::verdicts(verdicts)) })
     }
 
     fn markdown(&self, only_broken: bool) -> Option<String> {
@@ -207,7 +213,10 @@ impl Checked {
             Some(verdicts) if only_broken && self.is_kept() => {
                 format!("- {}: {}\n", markdown_escaped(&self.name), text::verdict_summary(verdicts))
             }
-            Some(verdicts) => text::verdicts_markdown(&self.name, verdicts),
+            Some(verdicts) => {
+                let note = self.note.iter().map(|note| format!("\nnote: {}\n", markdown_escaped(note)));
+                text::verdicts_markdown(&self.name, verdicts) + &note.collect::<String>()
+            }
             None => text::unread_markdown(&self.name, &self.error()),
         })
     }
@@ -215,7 +224,7 @@ impl Checked {
     /// A test case for each rule, and one for each recording that could not be read.
     fn suite(&self) -> Suite {
         let class = format!("traceconv.{}", self.name);
-        let case = |name, outcome| Case { name, class: class.clone(), seconds: 0.0, outcome, output: None };
+        let case = |name, outcome| Case { name, class: class.clone(), seconds: 0.0, outcome, output: self.note.clone() };
         let cases = match &self.verdicts {
             Some(verdicts) => verdicts.iter().map(|verdict| case(text::title(verdict), outcome(verdict))).collect(),
             None => {
@@ -226,6 +235,20 @@ impl Checked {
         };
         Suite { name: self.name.clone(), seconds: self.seconds, cases }
     }
+}
+
+/// What is missing in a recording, and what its times rest on: the values that rules limit say nothing about it.
+fn note(figures: &[Figure], inputs: &[InputReport]) -> Option<String> {
+    let of_recording = |name: &str| {
+        let figure = figures.iter().find(|figure| figure.metric.section.is_empty() && figure.metric.name == name);
+        figure.map_or(0.0, |figure| figure.value.as_f64())
+    };
+    let losses = match (of_recording("losses"), of_recording("lost_events")) {
+        (0.0, _) => "nothing lost".into(),
+        (losses, lost) => format!("losses: {losses}, at least {lost} events: nothing is measured across them"),
+    };
+    let note = losses + &doubts(inputs);
+    (note != "nothing lost").then_some(note)
 }
 
 /// The line below the verdicts on several recordings.

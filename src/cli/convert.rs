@@ -66,7 +66,7 @@ pub(super) struct Converter<'a> {
 enum JobTrace {
     Written(Written),
     /// It was there already. With its statistics, if they were asked for: it does not hold them.
-    Unchanged(StoredReport, Option<StatisticsReport>),
+    Unchanged(StoredReport, Option<Box<StatisticsReport>>),
 }
 
 impl Converter<'_> {
@@ -135,7 +135,7 @@ impl Converter<'_> {
             }
             Ok(JobTrace::Unchanged(kept, statistics)) => {
                 inputs.iter_mut().zip(kept.inputs).for_each(|(report, kept)| report.enter_stored(kept));
-                (kept.warnings, true, TraceReport { statistics, ..TraceReport::default() })
+                (kept.warnings, true, TraceReport { statistics: statistics.map(|boxed| *boxed), ..TraceReport::default() })
             }
             Err(error) => match error.downcast_ref::<ConvertError>() {
                 Some(ConvertError::Stopped) => return Outcome::without_trace(Status::Stopped, inputs, messages),
@@ -186,7 +186,7 @@ impl Converter<'_> {
                     progress(now);
                     true
                 };
-                Some(pipeline::statistics(&sources, &options, false, &mut go_on)?.statistics)
+                Some(Box::new(pipeline::statistics(&sources, &options, false, &mut go_on)?.statistics))
             } else {
                 None
             };

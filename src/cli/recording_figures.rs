@@ -60,8 +60,9 @@ pub(super) fn measure(
             false => Ok(read),
         });
         return match result {
-            Ok(Saved { figures, events, runs }) => {
+            Ok(Saved { figures, events, findings, runs }) => {
                 report.events = events;
+                report.findings = findings.into_iter().filter_map(|finding| serde_json::from_value(finding).ok()).collect();
                 let line = match runs {
                     Some(1) => format!("{name}: a baseline of 1 run\n"),
                     Some(runs) => format!("{name}: a baseline of {runs} runs\n"),

@@ -119,8 +119,9 @@ pub fn judge(limit: &BudgetRule, candidates: Vec<Candidate>, names: &[&str]) -> 
     let mut values: Vec<Measured> = candidates.into_iter().map(measure).collect();
     // The margin of a value that breaks `!=`, or is the limit itself, is 0: broken rules come first all the same.
     values.sort_by(|one, other| {
-        let key = |of: &Measured| (rule.limit.holds(of.value), of.margin);
-        key(one).partial_cmp(&key(other)).unwrap_or(std::cmp::Ordering::Equal)
+        let holds = |of: &Measured| rule.limit.holds(of.value);
+        // A value may be no number.
+        holds(one).cmp(&holds(other)).then(one.margin.total_cmp(&other.margin))
     });
     values.truncate(broken.max(1));
     let (bound, bound_high) = match rule.limit {

@@ -223,13 +223,19 @@ pub fn diff(base: &[Figure], new: &[Figure], options: &DiffOptions) -> Diff {
     });
     let things = |figures: &[Figure]| -> BTreeSet<Thing> {
         let named = figures.iter().filter(|figure| !NAMELESS.contains(&figure.metric.section));
-        // A task's latency and its shares of cores come and go with it.
-        let first = named.filter(|figure| !["latency", "task_on_core", "signal"].contains(&figure.metric.section));
+        // They come and go with what they are of.
+        let first = named.filter(|figure| !["task_on_core", "signal"].contains(&figure.metric.section));
         first.map(|figure| Thing { section: figure.metric.section, name: figure.name.clone(), other_name: None }).collect()
     };
     let (old, now) = (things(base), things(new));
     let mut added: Vec<Thing> = now.difference(&old).cloned().collect();
     let mut removed: Vec<Thing> = old.difference(&now).cloned().collect();
+    for things in [&mut added, &mut removed] {
+        // A latency goes with its task. But a task that is there and was never woken, or never ran then, is nothing that both have.
+        let tasks: BTreeSet<String> =
+            things.iter().filter(|thing| thing.section == "task").map(|thing| thing.name.clone()).collect();
+        things.retain(|thing| thing.section != "latency" || !tasks.contains(&thing.name));
+    }
     guess_renamed(&mut removed, base, &mut added, new);
     let is_too_new = |thing: &&Thing| match options.fail_on_new {
         FailOnNew::None => false,

@@ -91,6 +91,7 @@ pub(super) struct Recorded {
 /// The samples that values are compared with.
 pub(super) struct Context<'a> {
     pub duration_ns: u64,
+    seen_ns: u64,
     statistics: &'a StatisticsReport,
     known_ns: BTreeMap<u16, u64>,
 }
@@ -100,14 +101,14 @@ impl Context<'_> {
         self.statistics.rate_hz(count).map(Number::Real)
     }
 
-    /// In per cent of the recording.
+    /// In per cent of the recording without its gaps.
     pub fn share(&self, part_ns: u64) -> Option<Number> {
-        percent(part_ns, self.duration_ns)
+        percent(part_ns, self.seen_ns)
     }
 
-    /// In per cent of the known time of some cores.
-    pub fn share_of_cores(&self, part_ns: u64, cores: &[u16]) -> Option<Number> {
-        percent(part_ns, cores.iter().filter_map(|core| self.known_ns.get(core)).sum())
+    /// In per cent of the known time of a core.
+    fn share_of_core(&self, part_ns: u64, core: u16) -> Option<f64> {
+        percent(part_ns, self.known_ns.get(&core).copied()?).map(Number::as_f64)
     }
 }
 
@@ -116,7 +117,8 @@ pub(super) struct Interrupt {
     pub durations: SpreadReport,
     pub self_ns: u64,
     pub unfinished: u64,
-    pub cores: Vec<u16>,
+    /// Of each of their cores, together.
+    pub cpu_percent: Option<f64>,
 }
 
 /// Exact: limits are checked against it. It is rounded where it is printed.
@@ -128,7 +130,7 @@ pub(super) fn percent(part: u64, whole: u64) -> Option<Number> {
 #[must_use]
 pub fn figures(statistics: &StatisticsReport, losses: Losses) -> Vec<Figure> {
     let known_ns = statistics.cores.iter().map(|core| (core.core, core.known_ns())).collect();
-    let context = Context { duration_ns: statistics.duration_ns(), statistics, known_ns };
+    let context = Context { duration_ns: statistics.duration_ns(), seen_ns: statistics.seen_ns(), statistics, known_ns };
     let mut all = Figures { context: &context, figures: Vec::new() };
     all.of(list::RECORDING, &[(String::new(), Recorded { losses, gaps: statistics.gaps })]);
     let cores: Vec<_> = statistics.cores.iter().filter(|core| core.known_ns() > 0).collect();
@@ -143,13 +145,14 @@ pub fn figures(statistics: &StatisticsReport, losses: Losses) -> Vec<Figure> {
     all.of(list::LATENCY, &woken);
     let interrupts = statistics.interrupts.iter().map(|isr| {
         let (durations, self_ns, unfinished) = (isr.durations, isr.self_ns, isr.unfinished);
-        (isr.name.clone(), Interrupt { durations, self_ns, unfinished, cores: vec![isr.core] })
+        let cpu_percent = context.share_of_core(self_ns, isr.core);
+        (isr.name.clone(), Interrupt { durations, self_ns, unfinished, cpu_percent })
     });
     let interrupts = joined(interrupts, |all, isr| {
         join_spread(&mut all.durations, &isr.durations);
         all.self_ns = all.self_ns.saturating_add(isr.self_ns);
         all.unfinished += isr.unfinished;
-        all.cores.extend(isr.cores.iter().filter(|core| !all.cores.contains(core)).copied().collect::<Vec<_>>());
+        all.cpu_percent = sum(all.cpu_percent.into_iter().chain(isr.cpu_percent));
     });
     all.of(list::ISR, &interrupts);
     for (list, is_mutex) in [(list::OBJECT, false), (list::MUTEX, true)] {
@@ -268,18 +271,21 @@ fn tasks(statistics: &StatisticsReport, context: &Context<'_>) -> Vec<(String, T
         all.priority = all.priority.max(task.priority);
         all.stack_free_bytes = all.stack_free_bytes.into_iter().chain(task.stack_free_bytes).min();
     });
-    let known_ns = |core| context.known_ns.get(&core).copied().unwrap_or(0);
     for (_, task) in &mut tasks {
         task.cores.sort_by_key(|on| on.core);
-        let percent = |part, whole| percent(part, whole).map(Number::as_f64);
+        task.cores.iter_mut().for_each(|on| on.cpu_percent = context.share_of_core(on.run_ns, on.core));
         // A task that never ran has nothing of the cores' time.
         task.cpu_percent = match task.cores.is_empty() {
             true => Some(0.0),
-            false => percent(task.run_ns, task.cores.iter().map(|on| known_ns(on.core)).sum()),
+            false => sum(task.cores.iter().filter_map(|on| on.cpu_percent)),
         };
-        task.cores.iter_mut().for_each(|on| on.cpu_percent = percent(on.run_ns, known_ns(on.core)));
     }
     tasks
+}
+
+/// The sum of shares of several cores: nothing changes if a bit of a task moves to another core. `None` of none.
+fn sum(shares: impl Iterator<Item = f64>) -> Option<f64> {
+    shares.reduce(|sum, share| sum + share)
 }
 
 fn join_lane(all: &mut LaneReport, other: &LaneReport) {
@@ -334,12 +340,16 @@ fn uncertainty(metric: &Metric, value: f64, samples: &SpreadReport) -> Option<f6
 
 fn join_spread(all: &mut SpreadReport, other: &SpreadReport) {
     all.stddev_ns = joined_stddev(all, other);
+    // Those of one that has samples and no quantiles may be greater.
+    let greatest = |one: Option<u64>, two: Option<u64>| match (all.count, other.count) {
+        (0, _) | (_, 0) => one.max(two),
+        _ => one.zip(two).map(|(one, two)| one.max(two)),
+    };
+    (all.p50_ns, all.p99_ns) = (greatest(all.p50_ns, other.p50_ns), greatest(all.p99_ns, other.p99_ns));
     all.count += other.count;
     all.total_ns = all.total_ns.saturating_add(other.total_ns);
     all.min_ns = all.min_ns.into_iter().chain(other.min_ns).min();
     all.mean_ns = all.total_ns.checked_div(all.count);
-    all.p50_ns = all.p50_ns.max(other.p50_ns);
-    all.p99_ns = all.p99_ns.max(other.p99_ns);
     all.max_ns = all.max_ns.max(other.max_ns);
 }
 

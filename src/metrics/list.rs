@@ -184,11 +184,11 @@ section! { CORE, "core", CoreReport:
     "load" Percent Load More "busy, in tasks and interrupts, of the time in which it is known who ran; none if only interrupts are known" |core, _| percent(core.busy_ns.saturating_add(core.interrupts_ns), core.load_base_ns());
     "unknown" Nanoseconds Sum Neither "the time in which it is not known who ran" |core, _| whole(core.unknown_ns);
     "switches" Count Sum Neither "switches from task to task" |core, _| whole(core.switches);
-    "switch_rate" Hertz Rate Neither "the same in a second" |core, context| context.rate(core.switches);
+    "switch_rate" Hertz Rate Neither "the same in a second, gaps left out" |core, context| context.rate(core.switches);
 }
 
 section! { TASK, "task", TaskReport:
-    "cpu" Percent Share More "the time that it ran itself, of the known time of its cores" |task, _| real(task.cpu_percent);
+    "cpu" Percent Share More "the time that it ran itself, of the known time of its core; of several cores the sum" |task, _| real(task.cpu_percent);
     "run" Nanoseconds Sum Neither "the time that it ran itself" |task, _| whole(task.run_ns);
     "runs" Count Sum Neither "how often it got a core" |task, _| whole(task.runs.count);
     "run_rate" Hertz Rate Neither "the same in a second" |task, context| context.rate(task.runs.count);
@@ -217,7 +217,7 @@ section! { LATENCY, "latency", TaskReport:
 }
 
 section! { ISR, "isr", Interrupt:
-    "cpu" Percent Share More "its own time, of the known time of its cores" |isr, context| context.share_of_cores(isr.self_ns, &isr.cores);
+    "cpu" Percent Share More "its own time, of the known time of its core; of several cores the sum" |isr, _| real(isr.cpu_percent);
     "count" Count Sum Neither "how often it ran from begin to end" |isr, _| whole(isr.durations.count);
     "rate" Hertz Rate Neither "the same in a second" |isr, context| context.rate(isr.durations.count);
     "total" Nanoseconds Sum Neither "from begin to end, with its interruptions" |isr, _| whole(isr.durations.total_ns);
@@ -255,7 +255,7 @@ section! { MUTEX, "mutex", ObjectReport:
 }
 
 section! { MACHINE, "machine", MachineReport:
-    "busy" Percent Share More "the time of its steps, without their interruptions, of the recording" |machine, context| context.share(machine.busy_ns);
+    "busy" Percent Share More "the time of its steps, without their interruptions, of the recording without its gaps" |machine, context| context.share(machine.busy_ns);
     "steps" Count Sum Neither "run-to-completion steps" |machine, _| whole(machine.steps.count);
     "step_rate" Hertz Rate Neither "the same in a second" |machine, context| context.rate(machine.steps.count);
     "step_total" Nanoseconds Sum Neither "all steps, from begin to end" |machine, _| whole(machine.steps.total_ns);
@@ -327,7 +327,7 @@ section! { LOG, "log", NamedCount:
 }
 
 section! { FUNCTION, "function", FunctionReport:
-    "self" Percent Share More "its own time, without the functions that it calls, of the recording" |function, context| context.share(function.self_ns);
+    "self" Percent Share More "its own time, without the functions that it calls, of the recording without its gaps" |function, context| context.share(function.self_ns);
     "calls" Count Sum Neither "how often it was called" |function, _| whole(function.calls.count);
     "call_rate" Hertz Rate Neither "the same in a second" |function, context| context.rate(function.calls.count);
     "self" Nanoseconds Sum Neither "its own time together" |function, _| whole(function.self_ns);

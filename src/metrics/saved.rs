@@ -72,6 +72,7 @@ struct Input {
     events: u64,
     losses: Vec<Loss>,
     repairs: Vec<Loss>,
+    findings: Vec<serde_json::Value>,
     error: Option<String>,
 }
 
@@ -97,6 +98,8 @@ pub struct Saved {
     pub figures: Vec<Figure>,
     /// The number of events of the recording; 0 for a baseline.
     pub events: u64,
+    /// How sure its times are, as they were reported.
+    pub findings: Vec<serde_json::Value>,
     /// The number of runs of a baseline; `None` for the statistics of one recording.
     pub runs: Option<u64>,
 }
@@ -116,7 +119,7 @@ pub fn read(bytes: &[u8]) -> Result<Saved, SavedError> {
     if file.figures.is_some() {
         let baseline: BaselineFile = serde_json::from_slice(bytes).map_err(SavedError::OtherJson)?;
         let runs = Some(baseline.runs);
-        return Ok(Saved { figures: baseline.into_figures(), events: 0, runs });
+        return Ok(Saved { figures: baseline.into_figures(), events: 0, findings: Vec::new(), runs });
     }
     let recordings = match (file.recordings, file.traces) {
         (Some(recordings), _) => recordings,
@@ -158,7 +161,12 @@ fn read_one(recordings: Vec<Recording>) -> Result<Saved, SavedError> {
         repairs: sum(|input| input.repairs.iter().fold(0, |sum, loss| sum.saturating_add(loss.count))),
     };
     match recording.statistics {
-        Some(statistics) => Ok(Saved { figures: figures(&statistics, losses), events: losses.events, runs: None }),
+        Some(statistics) => Ok(Saved {
+            figures: figures(&statistics, losses),
+            events: losses.events,
+            findings: recording.inputs.into_iter().flat_map(|input| input.findings).collect(),
+            runs: None,
+        }),
         None => {
             let mut reasons: Vec<String> = recording.inputs.into_iter().filter_map(|input| input.error).collect();
             if reasons.is_empty() {

@@ -6,7 +6,7 @@ use super::diff::{DiffOptions, Direction, diff};
 use super::rule::{Limit, Pattern, Rule};
 use super::{Figure, Losses, Nature, figures, list, text};
 use crate::stats::SpreadReport;
-use crate::stats::report::{CoreReport, InterruptReport, StatisticsReport, TaskOnCore, TaskReport};
+use crate::stats::report::{CoreReport, InterruptReport, Number, StatisticsReport, TaskOnCore, TaskReport};
 
 fn spread(values_ns: &[u64]) -> SpreadReport {
     let (count, total_ns): (u64, u64) = (values_ns.len() as u64, values_ns.iter().sum());
@@ -58,12 +58,12 @@ fn what_has_one_name_is_one() {
     assert_eq!(value(&all, "latency.b.max_ns"), None);
     assert_eq!(value(&all, "lost_events"), Some(7.0));
     assert_eq!(value(&all, "task.IDLE.cpu_percent"), None, "idle tasks are no tasks here");
-    // An interrupt on two cores has its share of both.
+    // An interrupt on two cores has the sum of its shares.
     let isr = |core, self_ns| InterruptReport { name: "tick".into(), core, self_ns, ..InterruptReport::default() };
     let core = |core| CoreReport { core, busy_ns: 1000, ..CoreReport::default() };
     let (interrupts, cores) = (vec![isr(0, 100), isr(1, 300)], vec![core(0), core(1)]);
     let statistics = StatisticsReport { interrupts, cores, ..StatisticsReport::default() };
-    assert_eq!(value(&figures(&statistics, Losses::default()), "isr.tick.cpu_percent"), Some(20.0));
+    assert_eq!(value(&figures(&statistics, Losses::default()), "isr.tick.cpu_percent"), Some(40.0));
 }
 
 #[test]
@@ -233,6 +233,57 @@ fn verdicts_name_who_breaks_a_rule() {
     assert!(words[0].contains(&"net rx") && !words[1].contains(&"sensor"), "{table}");
 }
 
+/// A bit of a task that moves to another core changes little: its share is not suddenly of twice the time.
+#[test]
+fn shares_of_several_cores_add_up() {
+    let core = |core| CoreReport { core, idle_ns: 1_000_000, ..CoreReport::default() };
+    let shares = |run_ns: [u64; 2]| {
+        let on = |(core, run_ns): (u16, &u64)| TaskOnCore { core, run_ns: *run_ns, cpu_percent: None };
+        let cores = (0..).zip(&run_ns).filter(|(_, run_ns)| **run_ns > 0).map(on).collect();
+        let isr = |(core, self_ns): (u16, &u64)| InterruptReport {
+            name: "tick".into(),
+            core,
+            self_ns: *self_ns,
+            ..InterruptReport::default()
+        };
+        let statistics = StatisticsReport {
+            cores: vec![core(0), core(1)],
+            tasks: vec![TaskReport { cores, ..task("a", run_ns.iter().sum(), &[]) }],
+            interrupts: (0..).zip(&run_ns).map(isr).collect(),
+            ..StatisticsReport::default()
+        };
+        let figures = figures(&statistics, Losses::default());
+        ["task.a.cpu_percent", "isr.tick.cpu_percent"].map(|path| value(&figures, path))
+    };
+    assert_eq!(shares([500_000, 0]), [Some(50.0); 2]);
+    assert_eq!(shares([490_000, 10_000]), [Some(50.0); 2]);
+}
+
+/// The values of very many things are not kept: a thing without quantiles may have greater ones.
+#[test]
+fn quantiles_of_one_name_are_known_if_all_are() {
+    let latency = |quantile| SpreadReport { p50_ns: quantile, p99_ns: quantile, ..spread(&[3000, 9000]) };
+    let p99 = |second: SpreadReport| {
+        let tasks = [latency(Some(3000)), second].map(|latency| TaskReport { latency, ..task("a", 1, &[]) }).to_vec();
+        value(&figures(&StatisticsReport { tasks, ..StatisticsReport::default() }, Losses::default()), "latency.a.p99_ns")
+    };
+    assert_eq!((p99(latency(Some(5000))), p99(latency(None)), p99(spread(&[]))), (Some(5000.0), None, Some(3000.0)));
+}
+
+/// A value of a signal may be no number. It keeps to no limit.
+#[test]
+fn what_is_no_number_breaks_a_rule() {
+    let metric = list::of_section("value").into_iter().find(|metric| metric.name == "last").unwrap();
+    let figure = |number: usize| {
+        let value = if number.is_multiple_of(3) { f64::NAN } else { number as f64 };
+        Figure::new(metric, format!("v{number}"), Number::Real(value))
+    };
+    let all: Vec<Figure> = (0..100).map(figure).collect();
+    let verdicts = check(&Budget::parse("rules = ['value.*.last < 50']").unwrap(), &all);
+    assert_eq!((verdicts[0].outcome, verdicts[0].values.len()), (Outcome::Broken, 34 + 33));
+    assert!(verdicts[0].values.iter().filter(|of| of.value.is_nan()).count() == 34);
+}
+
 #[test]
 fn differences_name_who_got_slower() {
     let base = recording(&[("sensor", 1_000_000, &[10_000]), ("filter", 2_000_000, &[20_000]), ("gone", 1, &[])]);
@@ -251,6 +302,11 @@ fn differences_name_who_got_slower() {
     assert_eq!((better.direction, better.is_too_much), (Direction::Better, false));
     let names = |things: &[super::diff::Thing]| things.iter().map(|thing| thing.name.clone()).collect::<Vec<_>>();
     assert_eq!((names(&all.removed), names(&all.added)), (vec!["gone".to_owned()], vec!["born".to_owned()]));
+    // A task that is ready for ever has no latency.
+    let starved = recording(&[("sensor", 1_000_000, &[10_000]), ("filter", 2_000_000, &[])]);
+    let missing = diff(&base, &starved, &options).removed;
+    let missing: Vec<_> = missing.iter().map(|thing| (thing.section, thing.name.as_str())).collect();
+    assert_eq!(missing, [("latency", "filter"), ("task", "gone")]);
     // Changes for the worse come first.
     let ways: Vec<Direction> = all.changes.iter().map(|change| change.direction).collect();
     let noise = all.changes.iter().position(|change| change.is_noise).unwrap();

@@ -72,7 +72,7 @@ fn verdict_rows(verdict: &Verdict) -> Vec<Vec<String>> {
         let of = match (verdict.outcome, verdict.measured) {
             (Outcome::Kept, 2..) => format!("{} (of {})", measured.name, verdict.measured),
             (_, 2..) => measured.name.clone(),
-            _ if verdict.rule.contains(&measured.name) => String::new(),
+            _ if verdict.rule.contains(&measured.name) && !verdict.rule.contains(['*', '?']) => String::new(),
             _ => measured.name.clone(),
         };
         let [value, margin] = self::measured(measured, verdict.unit);
@@ -220,9 +220,11 @@ fn value(change: &Change, value: f64) -> String {
     }
 }
 
-/// A number with three decimals at most, and its unit.
+/// A number with three decimals at most, and its unit. One that would look like 0 has more.
 pub(crate) fn with_unit(value: f64, unit: &str) -> String {
-    rounded(value, 3, unit)
+    let size = value.abs();
+    let decimals = if size > 0.0 && size < 1e-3 { (2.0 - size.log10().floor()).min(15.0) } else { 3.0 };
+    rounded(value, decimals as usize, unit)
 }
 
 /// The value and margin of a verdict, with as many decimals as the margin needs: what is beyond a limit does not look like the limit.

@@ -27,6 +27,8 @@ pub enum EventKind {
     SessionStart(u32),
     /// The recording of this core ends here; other cores continue.
     CoreEnd,
+    /// From here on records of this core's recording are missing, up to the loss that follows; those of others continue.
+    Missing,
     /// Records are missing from here on: an index into [`EventBatch::losses`](super::EventBatch::losses).
     Loss(u32),
     /// The recorder noted something that loses nothing: an index into the same list.

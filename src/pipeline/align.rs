@@ -28,8 +28,9 @@ pub struct Drift {
     pub ppm: f64,
     /// The number of marker pairs that the drift is measured from.
     pub markers: u64,
-    /// The largest deviation of a marker between them from its place under a constant drift, in nanoseconds.
-    pub largest_deviation_ns: u64,
+    /// The largest deviation of a marker between them from its place under a constant drift, in nanoseconds; `None` of two markers, which
+    /// say nothing about it.
+    pub largest_deviation_ns: Option<u64>,
     /// Whether the times of the recording were stretched accordingly.
     pub is_corrected: bool,
 }
@@ -115,6 +116,12 @@ fn by_marker(wanted: &Wanted<'_>, marker: &str, found: &[Occurrences], index: us
             times(reference.count)
         );
     }
+    // Pairs that are of one moment each deviate by less than the time between two of them.
+    if let Some((drift, _, true_ns)) = &drift
+        && drift.largest_deviation_ns.is_some_and(|deviation| deviation > true_ns / (2 * (drift.markers - 1)))
+    {
+        because += "; some deviate by more than half the time between two of them, so that pairs may not be of one moment";
+    }
     let ns = i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
     Ok(Placed { clock, offset: ClockOffset { ns, because, drift: drift.map(|(drift, ..)| drift) } })
 }
@@ -140,7 +147,7 @@ fn drift(reference: &Occurrences, markers: &Occurrences) -> Option<(Drift, u64, 
     let shift = i128::from(true_first.0) - i128::from(own_first.0);
     let deviation = pairs().map(|(&own, expected)| (map.exact(own) + shift).abs_diff(i128::from(expected.0))).max()?;
     let ppm = (own_ns as f64 - true_ns as f64) / true_ns as f64 * 1e6;
-    let largest_deviation_ns = u64::try_from(deviation).unwrap_or(u64::MAX);
+    let largest_deviation_ns = (markers.times.len() > 2).then(|| u64::try_from(deviation).unwrap_or(u64::MAX));
     Some((Drift { ppm, markers: markers.times.len() as u64, largest_deviation_ns, is_corrected: false }, own_ns, true_ns))
 }
 
@@ -189,11 +196,27 @@ mod tests {
         let placed = aligned(false, &found).unwrap();
         let drift = placed[1].offset.drift.clone().unwrap();
         assert!((drift.ppm - 100.0).abs() < 1e-6, "{drift:?}");
-        assert_eq!((drift.markers, drift.largest_deviation_ns, drift.is_corrected), (3, 6, false));
+        assert_eq!((drift.markers, drift.largest_deviation_ns, drift.is_corrected), (3, Some(6), false));
         assert_eq!(placed[1].clock.time(Nanos(2_020_200)), Nanos(2_030_200));
         let placed = aligned(true, &found).unwrap();
         assert_eq!(placed[1].clock.time(Nanos(2_020_200)), Nanos(2_030_000));
         assert!(placed[1].offset.drift.as_ref().unwrap().is_corrected);
+    }
+
+    #[test]
+    fn what_markers_cannot_say_is_not_said() {
+        // Two markers are on any straight line.
+        let placed = aligned(false, &[markers(&[1_000, 9_000]), markers(&[1_000, 9_700])]).unwrap();
+        assert_eq!(placed[1].offset.drift.as_ref().unwrap().largest_deviation_ns, None);
+        // As many in both, but the second recording began one later.
+        let placed = aligned(true, &[markers(&[1_000, 2_000, 4_000, 7_000]), markers(&[2_000, 4_000, 7_000, 7_500])]).unwrap();
+        assert!(
+            placed[1].offset.because.contains("; some deviate by more than half the time between two of them"),
+            "{:?}",
+            placed[1].offset
+        );
+        let placed = aligned(true, &[markers(&[1_000, 2_000, 4_000]), markers(&[1_010, 2_020, 4_001])]).unwrap();
+        assert!(!placed[1].offset.because.contains("deviate"), "{:?}", placed[1].offset);
     }
 
     #[test]

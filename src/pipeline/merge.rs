@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::detached::DetachedEvent;
-use crate::model::{CoreId, EventBatch, Nanos};
+use crate::model::{CoreId, Event, EventBatch, EventKind, Nanos};
 
 /// Limit of held events of one input while one of its cores is silent.
 pub const HELD_EVENTS: usize = 1 << 18;
@@ -42,6 +42,8 @@ pub struct Merger {
     /// By input: the weight of its held events; long texts count as more than one.
     held: Vec<usize>,
     last: Nanos,
+    /// By input: the time of its last event.
+    last_of: Vec<Nanos>,
     /// By input: the number of late events.
     pub late: Vec<u64>,
 }
@@ -69,6 +71,7 @@ impl Merger {
             ended: vec![false; inputs],
             held: vec![0; inputs],
             last: Nanos(0),
+            last_of: vec![Nanos(0); inputs],
             late: vec![0; inputs],
         })
     }
@@ -81,16 +84,26 @@ impl Merger {
             // A resolver declares its cores beforehand. Events of an undeclared core use its input's first lane.
             let own = of_input.get(event.core.index()).copied().flatten();
             let Some(index) = own.or_else(|| of_input.iter().copied().flatten().min()) else { continue };
-            let Some(lane) = self.lanes.get_mut(index) else { continue };
-            self.held[input] += detached.weight();
-            self.pushed += 1;
-            if lane.queue.is_empty() {
-                self.heads.push(Reverse((event.time, input, self.pushed, index)));
-                self.empty[input] -= 1;
+            // What this input has lost is missing since its event before, however many events of others come until then.
+            let since = std::mem::replace(&mut self.last_of[input], event.time);
+            if matches!(event.kind, EventKind::Loss(_)) && self.ended.len() > 1 && since < event.time {
+                let missing = Event { time: since, core: event.core, kind: EventKind::Missing };
+                DetachedEvent::copy(&missing, batch).into_iter().for_each(|missing| self.hold(input, index, missing));
             }
-            lane.queue.push_back((self.pushed, detached));
+            self.hold(input, index, detached);
             self.let_go(merged);
         }
+    }
+
+    fn hold(&mut self, input: usize, index: usize, detached: DetachedEvent) {
+        let Some(lane) = self.lanes.get_mut(index) else { return };
+        self.held[input] += detached.weight();
+        self.pushed += 1;
+        if lane.queue.is_empty() {
+            self.heads.push(Reverse((detached.event.time, input, self.pushed, index)));
+            self.empty[input] -= 1;
+        }
+        lane.queue.push_back((self.pushed, detached));
     }
 
     /// An input has ended.
@@ -115,7 +128,7 @@ impl Merger {
             }
             self.held[lane.input] -= detached.weight();
             if detached.event.time < self.last {
-                self.late[lane.input] += 1;
+                self.late[lane.input] += u64::from(!matches!(detached.event.kind, EventKind::Missing));
                 detached.event.time = self.last;
             }
             self.last = detached.event.time;
@@ -127,7 +140,7 @@ impl Merger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Args, Event, EventKind, TaskId};
+    use crate::model::{Args, TaskId};
 
     fn batch(events: &[(u64, u16, u32)]) -> EventBatch {
         let event =
@@ -163,6 +176,37 @@ mod tests {
         merger.end(1, &mut merged);
         merger.end(0, &mut merged);
         assert_eq!(times(&merged), [(10, 0), (20, 1), (90, 0)]);
+    }
+
+    #[test]
+    fn what_one_input_lost_is_missing_since_its_event_before() {
+        use EventKind::{Loss, Missing, SwitchedIn};
+        let merged = |inputs: [Vec<CoreId>; 2]| {
+            let mut merger = Merger::new(&inputs).unwrap();
+            let mut merged = EventBatch::default();
+            merger.push(0, &batch(&[(10, 0, 1), (40, 0, 1), (60, 0, 1)]), &mut merged);
+            let mut lossy = batch(&[(20, 1, 2), (50, 1, 2), (50, 1, 3)]);
+            lossy.events[1].kind = Loss(0);
+            let kind = crate::model::losses::FRAMES_LOST;
+            lossy.losses.push(crate::model::LossNote { kind, offset: 0, bytes: 1, at_least_lost: 1 });
+            let last = merger.ended.len() - 1;
+            merger.push(last, &lossy, &mut merged);
+            (0..=last).for_each(|input| merger.end(input, &mut merged));
+            merged.events.iter().map(|event| (event.time.0, event.core.0, event.kind)).collect::<Vec<_>>()
+        };
+        let switched = |task| SwitchedIn(TaskId(task));
+        assert_eq!(
+            merged([vec![CoreId(0)], vec![CoreId(1)]]),
+            [
+                (10, 0, switched(1)),
+                (20, 1, switched(2)),
+                (20, 1, Missing),
+                (40, 0, switched(1)),
+                (50, 1, Loss(0)),
+                (50, 1, switched(3)),
+                (60, 0, switched(1))
+            ]
+        );
     }
 
     #[test]

@@ -229,7 +229,7 @@ fn kind_of(kind: &EventKind) -> Option<usize> {
         K::SessionStart(_) => 11,
         K::Sample(_) => 12,
         // Not events of the firmware. Losses are in the ledger.
-        K::Loss(_) | K::RecorderNote(_) | K::CoreEnd | K::LateObjectLevel { .. } => return None,
+        K::Loss(_) | K::RecorderNote(_) | K::CoreEnd | K::Missing | K::LateObjectLevel { .. } => return None,
     })
 }
 

@@ -347,6 +347,13 @@ impl InputReport {
         self.findings.iter().any(|finding| finding.certainty == Certainty::Ambiguous)
     }
 
+    /// What its times rest on that the recording does not say, to follow a sentence: `; time unit assumed`.
+    #[must_use]
+    pub fn doubts(&self) -> String {
+        let doubtful = self.findings.iter().filter(|finding| finding.of.is_of_time() && finding.certainty >= Certainty::Assumed);
+        doubtful.map(|finding| format!("; {} {}", finding.of.text(), finding.certainty.text())).collect()
+    }
+
     /// How many events are lost, at least.
     #[must_use]
     pub fn at_least_lost(&self) -> u64 {
@@ -556,6 +563,7 @@ mod tests {
         "first_ns": null,
         "last_ns": null,
         "gaps": 0,
+        "gap_ns": 0,
         "cores": [],
         "tasks": [],
         "interrupts": [],

@@ -64,18 +64,27 @@ impl Recording {
         self.inputs.iter().fold(0, |sum, input| sum.saturating_add(input.events))
     }
 
-    /// The losses, in a line for people.
+    /// The losses, in a line for people, and what is not sure about the times.
     #[must_use]
     pub fn losses_line(&self) -> String {
         let LossTotals { cases, at_least_lost, .. } = self.losses;
         let losses = self.inputs.iter().flat_map(|input| &input.losses);
         let kinds: Vec<String> = losses.map(|loss| format!("{} x {}", loss.count, loss.kind)).collect();
         let noun = |count, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-        match cases {
-            0 => "Losses: none\n".into(),
-            _ => format!("Losses: {}, at least {} ({})\n", noun(cases, "case"), noun(at_least_lost, "event"), kinds.join(", ")),
-        }
+        let losses = match cases {
+            0 => "none".into(),
+            _ => format!("{}, at least {} ({})", noun(cases, "case"), noun(at_least_lost, "event"), kinds.join(", ")),
+        };
+        format!("Losses: {losses}{}\n", doubts(&self.inputs))
     }
+}
+
+/// The doubts about the times of a recording's inputs, each once.
+#[must_use]
+pub fn doubts(inputs: &[InputReport]) -> String {
+    let mut all: Vec<String> = inputs.iter().map(InputReport::doubts).filter(|doubts| !doubts.is_empty()).collect();
+    all.dedup();
+    all.concat()
 }
 
 impl StatsFile {

@@ -121,8 +121,11 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         writeln!(text, "  offset: {} ({because})", signed_duration(*ns))?;
         if let Some(Drift { ppm, markers, largest_deviation_ns, is_corrected }) = drift {
             let corrected = if *is_corrected { "corrected" } else { "not corrected; --correct-drift does it" };
-            let deviation = duration(*largest_deviation_ns);
-            writeln!(text, "  drift: {ppm:+.3} ppm over {markers} markers, which deviate by {deviation} at most ({corrected})")?;
+            let deviation = match largest_deviation_ns {
+                Some(ns) => format!("which deviate by {} at most", duration(*ns)),
+                None => "too few to say how constant it is".into(),
+            };
+            writeln!(text, "  drift: {ppm:+.3} ppm over {markers} markers, {deviation} ({corrected})")?;
         }
     }
     for DetailReport { name, value, source } in &input.details {

@@ -30,6 +30,7 @@ impl Statistics {
             first_ns: self.first_ns,
             last_ns: self.first_ns.map(|_| self.now_ns),
             gaps: self.gaps,
+            gap_ns: self.gap_ns,
             tasks: each(&self.tasks, TaskState::is_seen).map(|(id, state)| task_report(id, state, entities, &known_ns)).collect(),
             interrupts: each(&self.isrs, IsrState::is_seen).filter_map(|(id, state)| isr_report(id, state, entities)).collect(),
             objects: each(&self.objects, ObjectState::is_seen)
@@ -104,7 +105,7 @@ impl Statistics {
 
     fn machine_reports(&self, entities: &Entities) -> Vec<MachineReport> {
         let signals = self.named_steps.by_owner();
-        let whole_ns = self.first_ns.map_or(0, |first_ns| self.now_ns.saturating_sub(first_ns));
+        let whole_ns = self.first_ns.map_or(0, |first_ns| self.now_ns.saturating_sub(first_ns).saturating_sub(self.gap_ns));
         let report = |(id, state): (u32, &MachineState)| {
             let machine = entities.machines.get(id as usize)?;
             let steps = state.steps.report();
@@ -207,6 +208,13 @@ fn task_report(id: u32, state: &TaskState, entities: &Entities, known_ns: &dyn F
     let task = entities.tasks.get(id as usize);
     let readiness_is_recorded = task.is_none_or(|task| task.waits != RecordedWaits::Nothing);
     let used = || state.run_ns.iter().enumerate().filter(|(_, run_ns)| **run_ns > 0);
+    // Of one core to the digit; of several the sum of their shares.
+    let cpu_percent = match (used().next(), used().nth(1)) {
+        (Some((core, &run_ns)), None) => percent(run_ns, known_ns(core)),
+        (None, _) => None,
+        _ => Some(used().map(|(core, &run_ns)| 100.0 * run_ns as f64 / known_ns(core).max(1) as f64).sum::<f64>())
+            .map(|sum| (100.0 * sum).round() / 100.0),
+    };
     let run_ns = state.run_ns.iter().sum();
     let on_core = |(core, &run_ns): (usize, &u64)| TaskOnCore {
         core: CoreId(core as u16).0,
@@ -224,7 +232,7 @@ fn task_report(id: u32, state: &TaskState, entities: &Entities, known_ns: &dyn F
         is_idle: Statistics::is_idle(entities, id as usize),
         priority: state.priority,
         run_ns,
-        cpu_percent: percent(run_ns, used().map(|(core, _)| known_ns(core)).sum()),
+        cpu_percent,
         cores: used().map(on_core).collect(),
         runs: state.runs.report(),
         preemptions: readiness_is_recorded.then_some(state.preemptions),

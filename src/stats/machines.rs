@@ -31,6 +31,8 @@ pub(super) struct MachineState {
     pub(super) responses: Distribution,
     /// The highest fill of the queue, with the time when it was reached first.
     pub(super) high_water: Option<(u32, u64)>,
+    /// The fill that it has, if that is known.
+    fill: Option<u32>,
     pub(super) priority: Option<u32>,
     /// The events in the queue, oldest first: signal and time of the post, if that was within the part that is counted.
     waiting: VecDeque<(NameId, Option<u64>)>,
@@ -138,6 +140,7 @@ impl Statistics {
     pub(super) fn forget_machine(&mut self, machine: MachineId) {
         if let Some(state) = self.machines.get_mut(machine.index()) {
             state.waiting.clear();
+            state.fill = None;
             (state.in_hand, state.step, state.preempted_since_ns, state.is_touched) = (None, None, None, false);
         }
     }
@@ -149,11 +152,13 @@ impl MachineState {
     }
 
     /// Nothing has been counted, and steps that began before have no begin.
-    pub(super) fn begin_part(&mut self) {
+    pub(super) fn begin_part(&mut self, from_ns: u64) {
         let waiting = std::mem::take(&mut self.waiting);
         *self = MachineState {
             waiting: waiting.into_iter().map(|(signal, _)| (signal, None)).collect(),
             in_hand: self.in_hand.map(|(signal, _)| (signal, None)),
+            high_water: self.fill.map(|fill| (fill, from_ns)),
+            fill: self.fill,
             priority: self.priority,
             is_touched: self.is_touched,
             ..MachineState::default()
@@ -161,7 +166,8 @@ impl MachineState {
     }
 
     fn reached(&mut self, fill: Level, time_ns: u64) {
-        if let Some(fill) = fill.get()
+        self.fill = fill.get();
+        if let Some(fill) = self.fill
             && self.high_water.is_none_or(|(highest, _)| fill > highest)
         {
             self.high_water = Some((fill, time_ns));

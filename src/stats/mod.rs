@@ -50,6 +50,8 @@ pub struct Statistics {
     now_ns: u64,
     session: u32,
     gaps: u64,
+    /// The time in gaps: nobody's events were seen in it.
+    gap_ns: u64,
     cores: Vec<CoreState>,
     tasks: Vec<TaskState>,
     isrs: Vec<IsrState>,
@@ -109,7 +111,7 @@ impl Statistics {
         self.machines.resize_with(entities.machines.len(), MachineState::default);
         for event in &batch.events {
             let (time_ns, core) = (event.time.0, event.core);
-            if !self.takes(event) {
+            if !self.takes(event, entities) {
                 continue;
             }
             let first_ns = *self.first_ns.get_or_insert(time_ns);
@@ -142,7 +144,10 @@ impl Statistics {
                 }
                 EventKind::ObjectLevel { object, level } => self.object_level(object, level, time_ns, entities),
                 EventKind::LateObjectLevel { object, level, since } => {
-                    self.object_level(object, level, since.get().max(first_ns), entities)
+                    self.object_level(object, level, since.get().max(first_ns), entities);
+                    if since.get() < time_ns {
+                        self.forget_level(object);
+                    }
                 }
                 EventKind::Stream { object, op, level, .. } => {
                     let op = match op {
@@ -187,13 +192,17 @@ impl Statistics {
                     // Other cores of the same recording report it too.
                     if session > self.session {
                         self.session = session;
+                        self.gap_ns += time_ns.saturating_sub(self.now_ns);
                         self.forget_all(self.now_ns);
+                        self.forget_calls();
                     }
                 }
                 EventKind::Loss(_) => {
                     self.gaps += 1;
+                    self.gap_ns += time_ns.saturating_sub(self.now_ns);
                     self.forget_all(self.now_ns.min(time_ns));
                 }
+                EventKind::Missing => self.forget_all(time_ns),
                 EventKind::TaskCreated(_)
                 | EventKind::RecorderNote(_)
                 | EventKind::Notify { .. }
@@ -366,7 +375,8 @@ impl Statistics {
         }
     }
 
-    /// Something is missing from `time_ns` on: nothing that was open is known to go on.
+    /// Something is missing from `time_ns` on: nothing that was open is known to go on. Completed calls are kept: a call that is
+    /// reported after it has begun before it, and has the calls before it that lie within it.
     fn forget_all(&mut self, time_ns: u64) {
         for core in 0..self.cores.len() {
             let core = CoreId(core as u16);
@@ -379,7 +389,6 @@ impl Statistics {
         objects.into_iter().for_each(|object| self.forget_object(object));
         lanes.into_iter().for_each(|lane| self.forget_lane(lane));
         machines.into_iter().for_each(|machine| self.forget_machine(machine));
-        self.forget_calls();
     }
 
     fn forget_calls(&mut self) {

@@ -22,6 +22,8 @@ pub(super) struct ObjectState {
     pub(super) receives: u64,
     /// The highest level, with the time when it was reached first.
     pub(super) high_water: Option<(u32, u64)>,
+    /// The level that it has, if that is known.
+    level: Option<u32>,
     pub(super) capacity: Option<(u32, u32)>,
     /// Of a mutex: how long it was held.
     pub(super) holds: Distribution,
@@ -117,6 +119,8 @@ impl Statistics {
             _ => {}
         }
         if !entity.kind.is_mutex() {
+            // An operation without a level leaves it unknown.
+            state.level = None;
             level.into_iter().filter(|_| entity.kind.has_level()).for_each(|level| state.reached(level, time_ns));
             return;
         }
@@ -135,8 +139,15 @@ impl Statistics {
     /// The level of an object was reported.
     pub(super) fn object_level(&mut self, object: ObjectId, level: u32, time_ns: u64, entities: &Entities) {
         let has_level = entities.objects.get(object.index()).is_some_and(|object| object.kind.has_level());
-        if let Some(state) = self.objects.get_mut(object.index()).filter(|_| has_level) {
+        if has_level && let Some(state) = self.touch_object(object) {
             state.reached(level, time_ns);
+        }
+    }
+
+    /// It had a level until here; now it has another one.
+    pub(super) fn forget_level(&mut self, object: ObjectId) {
+        if let Some(state) = self.objects.get_mut(object.index()) {
+            state.level = None;
         }
     }
 
@@ -151,7 +162,7 @@ impl Statistics {
     /// Nobody is known to hold the mutex from here on.
     pub(super) fn forget_object(&mut self, object: ObjectId) {
         if let Some(state) = self.objects.get_mut(object.index()) {
-            state.held_since_ns = None;
+            (state.held_since_ns, state.level) = (None, None);
             state.is_touched = false;
         }
     }
@@ -259,12 +270,14 @@ impl LaneState {
 
 impl ObjectState {
     /// Resets all counts.
-    pub(super) fn begin_part(&mut self) {
-        let ObjectState { capacity, is_touched, .. } = *self;
-        *self = ObjectState { capacity, is_touched, ..ObjectState::default() };
+    pub(super) fn begin_part(&mut self, from_ns: u64) {
+        let ObjectState { capacity, level, is_touched, .. } = *self;
+        let high_water = level.map(|level| (level, from_ns));
+        *self = ObjectState { capacity, level, high_water, is_touched, ..ObjectState::default() };
     }
 
     fn reached(&mut self, level: u32, time_ns: u64) {
+        self.level = Some(level);
         if self.high_water.is_none_or(|(highest, _)| level > highest) {
             self.high_water = Some((level, time_ns));
         }

@@ -1,15 +1,15 @@
 //! Statistics of a part of a recording. Events before the part are followed and not counted, so that it is known who runs and which
 //! waits when the part begins.
 //!
-//! Times are cut at the borders of the part: the time of tasks that run or are ready there counts from there on, and up to there. Things with a duration of
-//! its own (a run, a wait, an interrupt, a hold, a span, a call) counts if it lies within the part.
+//! Times are cut at the borders of the part: the time of tasks that run or are ready there counts from there on, and up to there. A thing with a
+//! duration of its own (a run, a wait, an interrupt, a hold, a span, a call) counts if it lies within the part. The level that an object has when the part
+//! begins is one of the part's levels.
 
 use super::calls::CoreCalls;
-use super::machines::MachineState;
-use super::objects::{CoreState, HeapState, IsrState, LaneState, Named, ObjectState};
+use super::objects::{CoreState, HeapState, IsrState, LaneState, Named};
 use super::stacks::Stacks;
 use super::{LOG_SEVERITIES, Statistics};
-use crate::model::{CoreId, Event, EventKind};
+use crate::model::{CoreId, Entities, Event, EventKind};
 
 /// A part of a recording, in nanoseconds on the trace's axis; both ends belong to it.
 #[derive(Clone, Copy, Debug)]
@@ -27,25 +27,37 @@ impl Statistics {
 
     /// Whether an event is to be taken.
     #[inline]
-    pub(super) fn takes(&mut self, event: &Event) -> bool {
+    pub(super) fn takes(&mut self, event: &Event, entities: &Entities) -> bool {
         match self.part {
             None => true,
-            Some(part) => self.takes_of(part, event),
+            Some(part) => self.takes_of(part, event, entities),
         }
     }
 
-    fn takes_of(&mut self, part: Part, event: &Event) -> bool {
+    fn takes_of(&mut self, part: Part, event: &Event, entities: &Entities) -> bool {
         let (has_begun, is_beyond) = (event.time.0 >= part.from_ns, event.time.0 > part.to_ns);
         if has_begun && !part.has_begun || is_beyond && !self.goes_beyond {
             // A gap reaches back to the event before it, and so across the border.
             match event.kind {
                 EventKind::Loss(_) => {
                     self.gaps += 1;
+                    self.gap_ns += part.to_ns.saturating_sub(self.now_ns);
                     self.forget_all(self.now_ns);
                 }
-                EventKind::SessionStart(session) if session > self.session => self.forget_all(self.now_ns),
+                EventKind::SessionStart(session) if session > self.session => {
+                    self.gap_ns += part.to_ns.saturating_sub(self.now_ns);
+                    self.forget_all(self.now_ns);
+                    self.forget_calls();
+                }
                 _ => {}
             }
+        }
+        if let EventKind::LateObjectLevel { object, level, since } = event.kind
+            && is_beyond
+            && since.get() <= part.to_ns
+        {
+            // It was reached in the part, or held at its beginning.
+            self.object_level(object, level, since.get().max(part.from_ns), entities);
         }
         if has_begun && !part.has_begun {
             self.part = Some(Part { has_begun, ..part });
@@ -82,6 +94,7 @@ impl Statistics {
         self.first_ns = Some(from_ns);
         self.now_ns = from_ns;
         self.gaps = 0;
+        self.gap_ns = 0;
         for core in &mut self.cores {
             let isr_stack = core.isr_stack.iter().map(|&(isr, _)| (isr, None)).collect();
             let CoreState { current, accounted_ns, number, .. } = *core;
@@ -89,9 +102,9 @@ impl Statistics {
         }
         self.tasks.iter_mut().for_each(|task| task.begin_part(from_ns));
         self.isrs.iter_mut().for_each(|isr| *isr = IsrState::default());
-        self.objects.iter_mut().for_each(ObjectState::begin_part);
+        self.objects.iter_mut().for_each(|object| object.begin_part(from_ns));
         self.lanes.iter_mut().for_each(LaneState::begin_part);
-        self.machines.iter_mut().for_each(MachineState::begin_part);
+        self.machines.iter_mut().for_each(|machine| machine.begin_part(from_ns));
         self.named_spans = Named::default();
         self.named_instants = Named::default();
         self.named_steps = Named::default();

@@ -19,6 +19,8 @@ pub struct StatisticsReport {
     pub last_ns: Option<u64>,
     /// Places where something is missing: across them nothing is measured.
     pub gaps: u64,
+    /// The time in them and between sessions: from the event before to the one after.
+    pub gap_ns: u64,
     /// The cores.
     pub cores: Vec<CoreReport>,
     /// The tasks that were seen; one that was deleted and created again is several.
@@ -363,11 +365,17 @@ impl StatisticsReport {
         self.first_ns.zip(self.last_ns).map_or(0, |(first_ns, last_ns)| last_ns.saturating_sub(first_ns))
     }
 
+    /// The same without the gaps: the time in which events would have been seen.
+    #[must_use]
+    pub fn seen_ns(&self) -> u64 {
+        self.duration_ns().saturating_sub(self.gap_ns)
+    }
+
     /// How often something was in a second, that was so often in the recording; `None` of no time.
     #[must_use]
     pub fn rate_hz(&self, count: u64) -> Option<f64> {
-        let duration_ns = self.duration_ns();
-        (duration_ns > 0).then(|| count as f64 * 1e9 / duration_ns as f64)
+        let seen_ns = self.seen_ns();
+        (seen_ns > 0).then(|| count as f64 * 1e9 / seen_ns as f64)
     }
 }
 

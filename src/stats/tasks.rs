@@ -12,6 +12,8 @@ pub(super) struct TaskState {
     since_ns: Option<u64>,
     /// It is ready since an event made it so.
     is_woken: bool,
+    /// It left its core before the part that is counted, undecided: if it waits, the wait began before.
+    left_before: bool,
     /// What it waits for.
     wait: Option<Wait>,
     pub(super) is_touched: bool,
@@ -40,19 +42,16 @@ pub(super) struct LongestWait {
 }
 
 impl TaskState {
-    /// Resets all counts; the task's state goes on from there. Undecided time counts for
-    /// nothing: it may be a wait, which began before the part.
+    /// Resets all counts; the task's state goes on from there.
     pub(super) fn begin_part(&mut self, from_ns: u64) {
-        let TaskState { mut scheduling, since_ns, wait, is_touched, priority, stack_free_bytes, .. } = *self;
+        let TaskState { scheduling, since_ns, wait, is_touched, priority, stack_free_bytes, .. } = *self;
         let since_ns = match scheduling.status() {
-            TaskStatus::Ready | TaskStatus::Suspended => since_ns.map(|_| from_ns),
-            TaskStatus::Undecided => {
-                scheduling.forget();
-                None
-            }
+            TaskStatus::Ready | TaskStatus::Suspended | TaskStatus::Undecided => since_ns.map(|_| from_ns),
             TaskStatus::Unknown | TaskStatus::Running(_) | TaskStatus::Waiting | TaskStatus::Deleted => None,
         };
-        *self = TaskState { scheduling, since_ns, wait, is_touched, priority, stack_free_bytes, ..TaskState::default() };
+        let left_before = scheduling.status() == TaskStatus::Undecided;
+        *self =
+            TaskState { scheduling, since_ns, left_before, wait, is_touched, priority, stack_free_bytes, ..TaskState::default() };
     }
 }
 
@@ -127,7 +126,7 @@ impl Statistics {
         let Some(state) = self.touch(task) else { return };
         let before = state.scheduling.enter(core);
         match (before, state.since_ns) {
-            (TaskStatus::Undecided, _) => state.preemptions += 1,
+            (TaskStatus::Undecided, _) => state.preemptions += u64::from(!state.left_before),
             (TaskStatus::Ready, Some(since_ns)) if state.is_woken => {
                 state.latency.add(time_ns.saturating_sub(since_ns), task.index());
             }
@@ -140,12 +139,14 @@ impl Statistics {
     fn end_state(&mut self, task: TaskId, before: TaskStatus, time_ns: u64) {
         let state = &mut self.tasks[task.index()];
         state.is_woken = false;
+        let left_before = std::mem::take(&mut state.left_before);
         let wait = state.wait.take();
         let Some(begin_ns) = state.since_ns.replace(time_ns) else { return };
         let spent_ns = time_ns.saturating_sub(begin_ns);
         match before {
             TaskStatus::Ready | TaskStatus::Undecided => state.ready_ns += spent_ns,
             TaskStatus::Suspended => state.suspended_ns += spent_ns,
+            TaskStatus::Waiting if left_before => {}
             TaskStatus::Waiting => {
                 if state.waits.add(spent_ns, task.index()) {
                     state.longest_wait = Some(LongestWait { begin_ns, wait });
@@ -232,13 +233,13 @@ impl Statistics {
                 TaskStatus::Ready => state.ready_ns += spent_ns,
                 TaskStatus::Undecided if presumed == TaskStatus::Ready => {
                     // If anything was seen since then: the evidence that it did not wait.
-                    state.preemptions += u64::from(spent_ns > 0);
+                    state.preemptions += u64::from(spent_ns > 0 && !state.left_before);
                     state.ready_ns += spent_ns;
                 }
                 TaskStatus::Suspended => state.suspended_ns += spent_ns,
                 _ => {}
             }
-            (state.since_ns, state.is_woken, state.wait) = (None, false, None);
+            (state.since_ns, state.is_woken, state.left_before, state.wait) = (None, false, false, None);
             state.is_touched = false;
         }
     }

@@ -181,7 +181,8 @@ fn nothing_is_measured_across_a_gap() {
         (70, SwitchedIn(HIGH)),
         (100, SwitchedIn(IDLE)),
     ]);
-    assert_eq!(report.gaps, 1);
+    assert_eq!((report.gaps, report.gap_ns), (1, 15));
+    assert_eq!(report.rate_hz(17), Some(17e9 / 85.0), "of the time in which something would have been seen");
     let core = report.cores[0];
     // Until the last event before the gap it is known who ran.
     assert_eq!((core.busy_ns, core.unknown_ns), (25 + 30, 45));
@@ -235,6 +236,109 @@ fn undecided_time_before_a_suspension_counts_as_it_is_drawn() {
         assert_eq!(after(HIGH, LOW), (Some(0), 1), "a task of lower priority ran");
         assert_eq!(after(LOW, HIGH), (Some(30), 0));
     }
+}
+
+fn gather_part(from_ns: u64, to_ns: u64, events: &[(u64, EventKind)]) -> StatisticsReport {
+    let entities = entities();
+    let mut statistics = Statistics::new(false);
+    statistics.limit_to(from_ns, to_ns);
+    let losses = vec![LossNote { kind: losses::FRAMES_LOST, offset: 0, bytes: 1, at_least_lost: 1 }];
+    let events = events.iter().map(|&(time, kind)| Event { time: Nanos(time), core: CoreId(0), kind }).collect();
+    statistics.consume(&EventBatch { events, losses, ..EventBatch::default() }, &entities);
+    statistics.finish();
+    statistics.report(&entities)
+}
+
+/// It left its core before the part: whether it waits or is kept from running is seen only later.
+#[test]
+fn a_task_that_left_before_a_part_is_ready_in_it_if_it_runs_again_without_a_wake_up() {
+    use EventKind::SwitchedIn;
+    let of_low = |wakes: &[(u64, EventKind)]| {
+        let first = [(0, SwitchedIn(LOW)), (10, ready(HIGH)), (12, SwitchedIn(HIGH))];
+        let last = [(60, waits(WaitReason::Delay, None)), (62, SwitchedIn(LOW)), (70, ready(HIGH)), (90, SwitchedIn(HIGH))];
+        let report = gather_part(40, 80, &[&first[..], wakes, &last].concat());
+        let low = report.tasks.iter().find(|task| task.name == "low").unwrap();
+        (low.ready_ns, low.preemptions, low.waits.count, low.latency.count)
+    };
+    assert_eq!(of_low(&[]), (Some(62 - 40), Some(0), 0, 0), "it was pre-empted before the part");
+    assert_eq!(of_low(&[(50, ready(LOW))]), (Some(62 - 50), Some(0), 0, 1), "its wait began before the part");
+}
+
+#[test]
+fn the_levels_of_a_part_are_those_that_objects_have_in_it() {
+    use EventKind::{LateObjectLevel, Loss, ObjectLevel};
+    let high = |from_ns, to_ns, events: &[(u64, EventKind)]| {
+        let report = gather_part(from_ns, to_ns, events);
+        report.objects.first().and_then(|queue| Some((queue.high_water?, queue.high_water_ns?)))
+    };
+    let events = [
+        (10, object(QUEUE, ObjectOp::Send, 5)),
+        (30, object(QUEUE, ObjectOp::Receive, 4)),
+        (50, ObjectLevel { object: QUEUE, level: 1 }),
+        (70, Loss(0)),
+        (80, ready(LOW)),
+    ];
+    assert_eq!(high(20, 60, &events), Some((5, 20)), "it has it when the part begins");
+    assert_eq!(high(31, 60, &events), Some((4, 31)));
+    assert_eq!(high(75, 90, &events), None, "after a loss it is unknown");
+    // A level that is known only when the next operation comes, which is after the part.
+    let unknown = EventKind::Object { object: QUEUE, op: ObjectOp::Send, from_isr: false, level: Level::UNKNOWN };
+    let late = LateObjectLevel { object: QUEUE, level: 2, since: crate::model::Packed(30) };
+    let events = [(10, object(QUEUE, ObjectOp::Send, 1)), (30, unknown), (70, late), (70, object(QUEUE, ObjectOp::Send, 9))];
+    assert_eq!(high(20, 60, &events), Some((2, 30)));
+    assert_eq!(high(40, 60, &events), Some((2, 40)));
+    assert_eq!(high(20, 29, &events), Some((1, 20)));
+}
+
+/// One recording has lost something while another goes on: who ran there, and who was ready, is unknown since its last event.
+#[test]
+fn what_one_of_several_recordings_lost_is_unknown_from_its_last_event_on() {
+    use EventKind::SwitchedIn;
+    let events = [
+        (0, 0, SwitchedIn(IDLE)),
+        (10, 1, SwitchedIn(HIGH)),
+        (20, 0, ready(LOW)),
+        (20, 1, EventKind::Missing),
+        (60, 0, SwitchedIn(IDLE)),
+        (80, 0, SwitchedIn(LOW)),
+        (90, 1, EventKind::Loss(0)),
+        (95, 1, SwitchedIn(HIGH)),
+        (100, 0, SwitchedIn(IDLE)),
+    ];
+    let entities = entities();
+    let mut statistics = Statistics::new(false);
+    let losses = vec![LossNote { kind: losses::FRAMES_LOST, offset: 0, bytes: 1, at_least_lost: 1 }];
+    let event = |(time, core, kind)| Event { time: Nanos(time), core: CoreId(core), kind };
+    statistics.consume(&EventBatch { events: events.map(event).to_vec(), losses, ..EventBatch::default() }, &entities);
+    statistics.finish();
+    let report = statistics.report(&entities);
+    let cores: Vec<_> = report.cores.iter().map(|core| (core.busy_ns + core.idle_ns, core.unknown_ns)).collect();
+    assert_eq!(cores, [(20 + 20, 40 + 20), (10 + 5, 10 + 75)]);
+    assert!(!report.tasks.iter().any(|task| task.name == "low"), "it may have run on the other core meanwhile");
+    assert_eq!(report.gaps, 1);
+}
+
+/// Calls are reported when they have ended, with their begin. What was called before a loss is not its caller's own time.
+#[test]
+fn a_call_across_a_loss_has_its_callees_from_before() {
+    let mut entities = entities();
+    let [main, work] = ["main", "work"].map(|name| {
+        let function = crate::model::Function { name: name.into(), address: 0, source: None, isr: None };
+        entities.add_function(function).unwrap()
+    });
+    let call = |function, depth, begin, end| {
+        let begin = crate::model::Packed(begin);
+        (end, EventKind::Call { function, depth, is_hidden: false, begin, ended_before_ns: 0 })
+    };
+    let events = [call(work, 1, 10, 40), (60, EventKind::Loss(0)), call(work, 1, 70, 80), call(main, 0, 0, 100)];
+    let mut statistics = Statistics::new(false);
+    let losses = vec![LossNote { kind: losses::FRAMES_LOST, offset: 0, bytes: 1, at_least_lost: 1 }];
+    let events = events.map(|(time, kind)| Event { time: Nanos(time), core: CoreId(0), kind }).to_vec();
+    statistics.consume(&EventBatch { events, losses, ..EventBatch::default() }, &entities);
+    statistics.finish();
+    let report = statistics.report(&entities);
+    let self_ns: Vec<_> = report.functions.iter().map(|function| (function.name.as_str(), function.self_ns)).collect();
+    assert_eq!(self_ns, [("main", 60), ("work", 40)]);
 }
 
 /// Neither a loss nor the end of the recording takes back that a task had to leave its core: the timeline draws it as runnable.
@@ -347,7 +451,7 @@ fn steps_of_machines_and_what_waits_for_them() {
     let [machine] = &report.machines[..] else { panic!("{:?}", report.machines) };
     assert_eq!((machine.posts, machine.not_posted, machine.taken, machine.preemptions), (3, 1, 3, 1));
     assert_eq!((machine.steps.count, machine.steps.total_ns, machine.steps.max_ns), (3, 9 + 3 + 39, Some(39)));
-    assert_eq!((machine.busy_ns, machine.busy_percent), (9 - 5 + 3 + 39, Some(46.0)));
+    assert_eq!((machine.busy_ns, machine.busy_percent), (9 - 5 + 3 + 39, Some(51.11)), "of 90: nothing is known of the gap");
     assert_eq!((machine.transitions, machine.internals, machine.ignored), (1, 1, 1));
     assert_eq!((machine.queued.count, machine.queued.min_ns, machine.queued.max_ns), (2, Some(10), Some(25)));
     assert_eq!((machine.responses.count, machine.responses.total_ns), (2, 20 + 29));
@@ -358,7 +462,7 @@ fn steps_of_machines_and_what_waits_for_them() {
     let part = gather(Some((7, 35)));
     let machine = &part.machines[0];
     assert_eq!((machine.posts, machine.taken, machine.queued.count, machine.responses.count), (0, 2, 0, 0));
-    assert_eq!((machine.steps.count, machine.steps.total_ns, machine.high_water), (2, 12, Some(1)));
+    assert_eq!((machine.steps.count, machine.steps.total_ns, machine.high_water), (2, 12, Some(2)), "both wait when it begins");
 }
 
 #[test]

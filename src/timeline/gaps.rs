@@ -12,11 +12,9 @@ impl Timeline {
     #[cold]
     pub(super) fn gap(&mut self, note: &LossNote, time_ns: u64) {
         let since_ns = self.now_ns.min(time_ns);
+        self.missing(since_ns);
+        let since_ns = self.missing_since_ns.take().unwrap_or(since_ns);
         self.gap_end_ns = time_ns;
-        self.close_all(since_ns, self.words.loss);
-        for core in 0..self.cores.len() {
-            self.leave_unknown(CoreId(core as u16), PrevState::Unknown, since_ns);
-        }
         let track = self.losses_track();
         let name = self.writer.name(note.kind.text);
         let notes = self.loss_notes(note);
@@ -35,6 +33,17 @@ impl Timeline {
         let name = self.writer.name(note.kind.text);
         let notes = self.loss_notes(note);
         self.writer.instant(track, time_ns, SliceName::Name(name), &notes, None);
+    }
+
+    /// Records of one recording are missing from `since_ns` on, while others continue. What is open may have ended.
+    #[cold]
+    pub(super) fn missing(&mut self, since_ns: u64) {
+        self.missing_since_ns.get_or_insert(since_ns);
+        self.gap_end_ns = since_ns;
+        self.close_all(since_ns, self.words.loss);
+        for core in 0..self.cores.len() {
+            self.leave_unknown(CoreId(core as u16), PrevState::Unknown, since_ns);
+        }
     }
 
     fn loss_notes(&self, note: &LossNote) -> Vec<Note> {

@@ -107,6 +107,8 @@ pub struct Timeline {
     now_ns: u64,
     /// The end of the last loss.
     gap_end_ns: u64,
+    /// Since when records of one recording are missing.
+    missing_since_ns: Option<u64>,
     session: u32,
     cores: Vec<CoreState>,
     tasks: Vec<TaskState>,
@@ -296,6 +298,7 @@ impl Timeline {
             layout: Layout::new(numbers),
             now_ns: 0,
             gap_end_ns: 0,
+            missing_since_ns: None,
             session: 0,
             cores: Vec::new(),
             tasks: Vec::new(),
@@ -414,6 +417,7 @@ impl Timeline {
                 }
                 EventKind::Sample(code) => self.sample(code, at),
                 EventKind::CoreEnd => self.core_end(core, at),
+                EventKind::Missing => self.missing(time_ns),
                 EventKind::SessionStart(session) => self.session_start(session, time_ns),
                 EventKind::Loss(index) => {
                     if let Some(note) = batch.losses.get(index as usize) {

@@ -47,7 +47,8 @@ impl Timeline {
             | EventKind::Loss(_)
             | EventKind::RecorderNote(_)
             | EventKind::LateObjectLevel { .. }
-            | EventKind::CoreEnd => return,
+            | EventKind::CoreEnd
+            | EventKind::Missing => return,
             EventKind::TaskCreated(_) => "task created",
             EventKind::TaskDeleted(_) => "task deleted",
             EventKind::SwitchedIn(_) => "switched in",
