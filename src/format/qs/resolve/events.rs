@@ -95,7 +95,7 @@ impl RecordResolver<'_, '_> {
         self.firmware.stretch += 1;
         self.run_state.forget();
         if self.from.layout.config.version < FRONT_COUNTS_FROM {
-            // How full a queue is that is nearly empty can only be told from what went before.
+            // How full a queue is that is nearly empty can only be told from the records before.
             self.firmware.tables.objects.iter_mut().for_each(|object| object.capacity = None);
         }
         self.out.batch.add_loss(self.now, self.firmware.core, note);
@@ -476,8 +476,8 @@ impl RecordResolver<'_, '_> {
         self.show_running(next)
     }
 
-    /// Before 5.5 the scheduler says what it starts, but not that it returns to what was pre-empted, or to the idle loop: it does so when the
-    /// step ends, unless it starts another one.
+    /// Before 5.5 the scheduler says which priority it starts, but not that it returns to the one that was pre-empted, or to the idle loop: it
+    /// does so when the step ends, unless it starts another one.
     #[cold]
     fn run_ends(&mut self, object: usize, priority: u8, preempted: u8) -> Option<()> {
         if self.run_state.running.get(usize::from(priority)).copied().flatten() == Some(object) {
