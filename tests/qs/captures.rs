@@ -104,6 +104,7 @@ pub fn values_of(kind: Kind, time: u64) -> Vec<Value<'static>> {
             Code::Text => Value::Bytes(b"name"),
             Code::Rest => Value::Bytes(match kind {
                 Kind::PeekData => &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16],
+                Kind::PeekAddress => &[1, 2, 3, 4, 5],
                 Kind::User => &[0x01, 77, 0x08, b'h', b'i', 0, 0x12, 0xFE, 0xFF],
                 _ => &[],
             }),

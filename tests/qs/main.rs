@@ -5,6 +5,7 @@
 //! - [`meaning`]: the content of the trace, compared with the results of simple code from the records;
 //! - [`properties`]: contracts that hold for any input;
 //! - [`clocks`]: times, compared with those that were encoded, and what is said where they are not known;
+//! - [`versions`]: records whose meaning depends on the version;
 //! - [`detection`]: recognition of QS.
 //!
 //! All read traces with [`reader`], which shares no code with the writer.
@@ -21,3 +22,4 @@ mod properties;
 mod qspy;
 #[path = "../reader/mod.rs"]
 mod reader;
+mod versions;

@@ -591,6 +591,7 @@ fn is_rest_valid(layout: &Layout, record: &RecordLayout, data: &[u8], rest: &[u8
     match record.kind {
         Kind::User => Elements::new(rest, sizes, version).all(|element| element.is_ok()),
         Kind::TargetInfo => super::info::TargetInfo::read(rest).is_some(),
+        Kind::PeekAddress => rest.len() as u64 == layout.fields(record.kind, data).uint(Field::Items),
         Kind::PeekData => {
             let fields = layout.fields(record.kind, data);
             let (size, items) = (fields.uint(Field::Size), fields.uint(Field::Items));

@@ -385,6 +385,11 @@ mod tests {
         let kind = |version, id| Layout::new(Config::new(Sizes::default(), version)).of_id(id).map(|record| record.kind);
         assert_eq!(kind(719, 54), Some(Kind::SchedResume));
         assert_eq!(kind(720, 54), Some(Kind::EnumDict));
+        assert_eq!((kind(549, 54), kind(550, 54)), (None, Some(Kind::SchedResume)));
+        assert_eq!((kind(559, 50), kind(560, 50)), (Some(Kind::QkMutexLock), Some(Kind::SchedLock)));
+        assert_eq!((kind(582, 68), kind(590, 68)), (Some(Kind::PeekAddress), Some(Kind::PeekData)));
+        let status = |version| Layout::new(Config::new(Sizes::default(), version)).of_id(66).map(|record| record.length);
+        assert_eq!((status(582), status(590)), (Some(Length::Exact(5)), Some(Length::Exact(1))));
         assert_eq!(kind(803, 81), None);
         assert_eq!(kind(804, 81), Some(Kind::DeferAttempt));
         assert_eq!(kind(583, 70), Some(Kind::User));

@@ -33,7 +33,11 @@ impl Names {
     /// Adds the name in a dictionary record. The last name of a key is used. Other records are ignored.
     pub fn learn(&mut self, kind: Kind, layout: &Layout, data: &[u8]) {
         let fields = layout.fields(kind, data);
-        let name = || String::from_utf8_lossy(fields.text(Field::Name)).into_owned();
+        // Before 5.5 the macros send the whole expression, usually an address.
+        let name = || {
+            let text = fields.text(Field::Name);
+            String::from_utf8_lossy(text.strip_prefix(b"&").unwrap_or(text)).into_owned()
+        };
         match kind {
             Kind::ObjDict => self.add_object(fields.uint(Field::Obj), &name()),
             Kind::FunDict => self.add_function(fields.uint(Field::Function), &name()),

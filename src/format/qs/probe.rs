@@ -22,10 +22,13 @@ const BODY_MAX: usize = 512;
 /// How a target's session starts: an empty record and the head of TARGET_INFO.
 const START: &[u8] = &[0x01, 0x00, 0xFE, FLAG, 0x02, 0x40];
 
+/// The same from QP 5.0 to 5.4: both are empty, and the ids are the other way round.
+const OLD_START: &[u8] = &[0x01, 0x40, 0xBE, FLAG, 0x02, 0x00, 0xFD, FLAG];
+
 /// Judges a sample from the start of an input; see [`Format::probe`](crate::format::Format::probe).
 pub fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let counts = Counts::of(sample.get(..LOOK_BYTES).unwrap_or(sample), whole && sample.len() <= LOOK_BYTES);
-    let starts = sample.starts_with(START);
+    let starts = sample.starts_with(START) || sample.starts_with(OLD_START);
     let share = |good: u64, all: u64| if all == 0 { 0.0 } else { good as f64 / all as f64 };
     let (bytes, order) = (share(counts.good_bytes, counts.good_bytes + counts.bad_bytes), share(counts.in_order, counts.pairs));
     let is_enough = counts.good >= GOOD_MIN && bytes >= 0.5 && order >= 0.5;

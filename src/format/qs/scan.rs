@@ -335,6 +335,8 @@ impl Collector {
     #[inline(never)]
     fn add_frame(&mut self, input: &[u8], offset: u64, body: &[u8], class: u8) {
         let (Some(&id), Some(data)) = (body.get(1), body.get(2..body.len().saturating_sub(1))) else { return };
+        // From 5.0 to 5.4 the empty record has the id that TARGET_INFO, which is not empty, has later.
+        let id = if id == 64 && data.is_empty() { 0 } else { id };
         if id != 0 && self.facts.first_frame.is_none() {
             self.facts.first_frame = Some(offset);
         }

@@ -1,17 +1,26 @@
 //! The events of each record. The handler of the table's kinds is one state machine per session ([`RunState`]).
 
 use crate::model::{
-    Arg, ArgValue, Args, EventKind, LaneId, LaneKind, Level, LogNote, LogSeverity, LossNote, NameId, Nanos, Origin, Packed,
-    StepResult,
+    Arg, ArgValue, Args, EventKind, LaneId, LaneKind, Level, LogNote, LogSeverity, LossNote, MachineId, NameId, Nanos, Origin,
+    Packed, StepResult,
 };
 
 use super::super::decode::{Records, Stored};
 use super::super::layout::FixedFields;
 use super::super::record::{Field, Kind, command_name};
-use super::super::sessions::Session;
+use super::super::sessions::{Session, Source};
 use super::firmware::{ArgName, Counter, Firmware, SingleTrack, TrackGroup, push_event};
 use super::tables::{Armed, Verb};
 use super::{DrawOptions, Resolved};
+
+/// The first version whose scheduler records to what it returns.
+const RETURNS_FROM: u16 = 550;
+
+/// The first version in which the event at the front of a queue takes one of its places. It has a place of its own.
+const FRONT_COUNTS_FROM: u16 = 511;
+
+/// The first version that records the places of a queue that are free after a post, and not before it.
+const FREE_AFTER_POST_FROM: u16 = 636;
 
 /// The state of the scheduler and of the event in progress, in one session.
 #[derive(Default)]
@@ -20,12 +29,23 @@ pub struct RunState {
     publishing: Option<(Origin, NameId)>,
     /// The priority that was scheduled last, until it takes an event.
     scheduled: Option<u8>,
+    /// Before 5.5: the priorities that were scheduled and have not ended their step, each with the one that it pre-empted.
+    started: Vec<(u8, u8)>,
     /// By priority: the object that runs at it, and whether it is preempted.
     running: Vec<Option<usize>>,
     preempted: Vec<bool>,
     /// By priority: the label while it runs, and while the scheduler is locked up to it.
     running_labels: Vec<Option<NameId>>,
     lock_labels: Vec<Option<NameId>>,
+    /// Whether posts record the places that were free before them, where the records say so and the version is not known.
+    free_is_before: Option<bool>,
+    /// The priority that runs, and the one before it.
+    current: Option<(u8, u8)>,
+    /// The mutexes that are held, with the priority of the thread; and the ceiling of each, to which it raises that thread.
+    holders: Vec<(usize, u8)>,
+    ceilings: Vec<(usize, u8)>,
+    /// By ceiling: the thread that runs at it.
+    raised: Vec<Option<u8>>,
     /// The nesting depth of scheduler locks.
     locks: u32,
     criticals: u32,
@@ -41,6 +61,7 @@ impl RunState {
             lock_labels: vec![None; 256],
             preempted: vec![false; 256],
             blocked: vec![false; 256],
+            raised: vec![None; 256],
             ..RunState::default()
         }
     }
@@ -48,6 +69,9 @@ impl RunState {
     /// Discards the state at a gap, except the priorities of objects.
     pub fn forget(&mut self) {
         (self.publishing, self.scheduled) = (None, None);
+        (self.current, self.holders) = (None, Vec::new());
+        self.started.clear();
+        self.raised.fill(None);
         (self.locks, self.criticals) = (0, 0);
         self.preempted.fill(false);
         self.blocked.fill(false);
@@ -70,6 +94,10 @@ impl RecordResolver<'_, '_> {
     pub fn lose(&mut self, note: LossNote) {
         self.firmware.stretch += 1;
         self.run_state.forget();
+        if self.from.layout.config.version < FRONT_COUNTS_FROM {
+            // How full a queue is that is nearly empty can only be told from the records before.
+            self.firmware.tables.objects.iter_mut().for_each(|object| object.capacity = None);
+        }
         self.out.batch.add_loss(self.now, self.firmware.core, note);
     }
 
@@ -144,10 +172,11 @@ impl RecordResolver<'_, '_> {
             Kind::TranXp => self.note(Verb::ExitPoint, fields, Field::Target),
             Kind::Unhandled => self.note(Verb::Unhandled, fields, Field::State),
             Kind::PoolGet | Kind::PoolPut => self.pool(fields),
-            Kind::SchedNext | Kind::SchedPreempt | Kind::SchedRestore | Kind::SchedResume => {
+            Kind::SchedNext | Kind::SchedPreempt | Kind::SchedRestore => {
                 self.switch(fields.uint(Field::Next) as u8, fields.uint(Field::Previous) as u8)
             }
-            Kind::SchedIdle => self.switch(0, fields.uint(Field::Previous) as u8),
+            Kind::SchedResume => self.switch_back(fields.uint(Field::Next) as u8, fields.uint(Field::Previous) as u8),
+            Kind::SchedIdle => self.switch_back(0, fields.uint(Field::Previous) as u8),
             Kind::SchedLock => self.lock(fields),
             Kind::SchedUnlock => self.unlock(),
             Kind::TimeArm | Kind::TimeRearm => self.arm(fields, stored.time),
@@ -195,7 +224,11 @@ impl RecordResolver<'_, '_> {
         let to = if result == StepResult::Transition { self.state(fields.uint(Field::Target)) } else { None };
         let machine = self.firmware.machine(object, self.from, self.out.entities)?;
         self.firmware.tables.objects.get_mut(object)?.step_in = None;
-        self.emit(EventKind::StepEnd { machine, result, from: from.into(), to: to.into() })
+        self.emit(EventKind::StepEnd { machine, result, from: from.into(), to: to.into() });
+        if let Some(&(priority, preempted)) = self.run_state.started.last() {
+            self.run_ends(object, priority, preempted);
+        }
+        Some(())
     }
 
     /// A note of what a machine does, from a record without a time.
@@ -220,7 +253,14 @@ impl RecordResolver<'_, '_> {
         }
         let was_used = std::mem::replace(&mut object.is_used, true);
         let was_empty = object.empty_in.take() == Some(stretch) || (is_new && !was_used);
-        let free = u32::try_from(free).unwrap_or(u32::MAX);
+        let mut free = u32::try_from(free).unwrap_or(u32::MAX);
+        object.posted_in = Some((stretch, free));
+        let version = self.from.layout.config.version;
+        let is_before = self.run_state.free_is_before.unwrap_or(version < FREE_AFTER_POST_FROM);
+        if is_before && !(was_empty && version < FRONT_COUNTS_FROM) {
+            let Some(before) = free.checked_sub(1) else { return Level::UNKNOWN };
+            free = before;
+        }
         if was_empty {
             // The first event is not stored in the ring: the capacity is one more.
             object.capacity = Some(free.saturating_add(1));
@@ -235,6 +275,17 @@ impl RecordResolver<'_, '_> {
     #[inline]
     fn fill_after_get(&mut self, object: usize, free: Option<u64>) -> Level {
         let stretch = self.firmware.stretch;
+        let is_open = matches!(self.from.version_source, Source::Inferred | Source::Default);
+        let tables = &mut self.firmware.tables;
+        let Some(posted_in) = tables.objects.get_mut(object).map(|object| object.posted_in.take()) else {
+            return Level::UNKNOWN;
+        };
+        if is_open
+            && let (Some((posted_in, posted)), Some(free)) = (posted_in, free)
+            && posted_in == stretch
+        {
+            self.compare_free(posted.into(), free);
+        }
         let Some(object) = self.firmware.tables.objects.get_mut(object) else { return Level::UNKNOWN };
         let Some(free) = free else {
             object.empty_in = Some(stretch);
@@ -247,6 +298,23 @@ impl RecordResolver<'_, '_> {
         match object.capacity {
             Some(capacity) if free <= capacity => Level::known(capacity - free),
             _ => Level::UNKNOWN,
+        }
+    }
+
+    /// A post and the next get of a queue: between them one place becomes free, if the post recorded those that were free after it.
+    fn compare_free(&mut self, posted: u64, got: u64) {
+        let is_before = match got.checked_sub(posted) {
+            Some(0) => true,
+            Some(1) => false,
+            _ => return,
+        };
+        let assumed = self.run_state.free_is_before.replace(is_before);
+        let assumed = assumed.unwrap_or(self.from.layout.config.version < FREE_AFTER_POST_FROM);
+        if assumed != is_before {
+            // The capacities were taken from posts.
+            for capacity in self.firmware.tables.objects.iter_mut().filter_map(|object| object.capacity.as_mut()) {
+                *capacity = if is_before { capacity.saturating_sub(1) } else { capacity.saturating_add(1) };
+            }
         }
     }
 
@@ -276,6 +344,9 @@ impl RecordResolver<'_, '_> {
 
     /// The first object that takes an event after a priority was scheduled has that priority.
     fn learn_priority(&mut self, priority: u8, object: usize) -> Option<()> {
+        if self.run_state.ceilings.iter().any(|&(_, ceiling)| ceiling == priority) {
+            return None;
+        }
         let known = self.run_state.running.get_mut(usize::from(priority))?;
         if *known != Some(object) {
             *known = Some(object);
@@ -301,6 +372,15 @@ impl RecordResolver<'_, '_> {
     /// The label of a priority while it runs.
     #[cold]
     fn running_label(&mut self, priority: u8) -> Option<NameId> {
+        if let Some(own) = self.run_state.raised.get(usize::from(priority)).copied().flatten().filter(|&own| own != priority) {
+            return self.own_label(own);
+        }
+        let label = self.own_label(priority);
+        *self.run_state.running_labels.get_mut(usize::from(priority))? = label;
+        label
+    }
+
+    fn own_label(&mut self, priority: u8) -> Option<NameId> {
         let mut object = self.run_state.running.get(usize::from(priority)).copied().flatten();
         if object.is_none() {
             // It has not taken an event yet, but the first pass knows who will.
@@ -310,38 +390,101 @@ impl RecordResolver<'_, '_> {
         let machine = object.and_then(|object| self.firmware.machine(object, self.from, self.out.entities));
         let entities = &mut *self.out.entities;
         let name = machine.and_then(|machine| entities.machines.get(machine.index())).map(|machine| machine.name.clone());
-        let label = match name {
+        match name {
             _ if priority == 0 => entities.add_name("idle"),
             Some(name) => entities.add_name(&name),
             None => entities.add_name(&format!("priority {priority}")),
-        };
-        *self.run_state.running_labels.get_mut(usize::from(priority))? = label;
-        label
+        }
+    }
+
+    /// A mutex raises the thread of a priority to its ceiling, at which others run at other times.
+    #[cold]
+    fn raise(&mut self, own: u8, ceiling: u8) -> Option<()> {
+        *self.run_state.raised.get_mut(usize::from(ceiling))? = Some(own);
+        *self.run_state.running_labels.get_mut(usize::from(ceiling))? = None;
+        Some(())
+    }
+
+    /// A thread that holds a mutex ran at `own`, and leaves off at another priority: the ceiling of the mutex.
+    #[cold]
+    fn learn_ceiling(&mut self, own: u8, ceiling: u8) -> Option<()> {
+        let &(mutex, _) = self.run_state.holders.iter().rev().find(|(_, holder)| *holder == own)?;
+        let object_at = |priority: u8| self.run_state.running.get(usize::from(priority)).copied().flatten();
+        // No object has this priority of its own. Records of switches may be missing by a filter.
+        if ceiling < own || object_at(ceiling).is_some_and(|object| object_at(own) != Some(object)) {
+            return None;
+        }
+        let ceilings = &mut self.run_state.ceilings;
+        ceilings.retain(|&(known, _)| known != mutex);
+        ceilings.push((mutex, ceiling));
+        self.raise(own, ceiling)
+    }
+
+    /// The machine that is in a step at a priority.
+    fn in_step(&self, priority: u8) -> Option<MachineId> {
+        let object = self.run_state.running.get(usize::from(priority)).copied().flatten()?;
+        let object = self.firmware.tables.objects.get(object)?;
+        object.machine.filter(|_| object.step_in == Some(self.firmware.stretch))
     }
 
     /// The scheduler switches from one priority to another; 0 is idle.
     fn switch(&mut self, next: u8, previous: u8) -> Option<()> {
         self.run_state.scheduled = Some(next).filter(|&next| next != 0);
-        let in_step = |resolver: &Self, priority: u8| {
-            let object = resolver.run_state.running.get(usize::from(priority)).copied().flatten()?;
-            let object = resolver.firmware.tables.objects.get(object)?;
-            object.machine.filter(|_| object.step_in == Some(resolver.firmware.stretch))
-        };
+        if let Some((current, _)) = self.run_state.current.replace((next, previous))
+            && current != previous
+            && !self.run_state.holders.is_empty()
+        {
+            self.learn_ceiling(current, previous);
+        }
+        // A thread that waited until its timeout: no other record says so.
+        self.unblock(next);
+        if self.from.layout.config.version < RETURNS_FROM {
+            let started = &mut self.run_state.started;
+            started.retain(|&(priority, _)| priority <= previous);
+            started.push((next, previous));
+        }
         if next > previous
             && previous != 0
-            && let Some(machine) = in_step(self, previous)
+            && let Some(machine) = self.in_step(previous)
         {
-            *self.run_state.preempted.get_mut(usize::from(previous))? = true;
-            self.emit(EventKind::Preempted { machine });
+            // It may be so already: a thread pre-empts it, and when that waits, an object of a higher priority runs.
+            if !std::mem::replace(self.run_state.preempted.get_mut(usize::from(previous))?, true) {
+                self.emit(EventKind::Preempted { machine });
+            }
         }
+        self.continues(next)
+    }
+
+    /// The scheduler returns to a priority, or to the idle loop.
+    fn switch_back(&mut self, next: u8, previous: u8) -> Option<()> {
+        match self.run_state.current {
+            // QXK before 7.1: an object made way to a thread, which has been recorded, and afterwards the object's activation ends.
+            Some((current, before)) if before == previous && current > next && current != previous => None,
+            _ => self.switch(next, previous),
+        }
+    }
+
+    /// A priority runs, perhaps one that was pre-empted.
+    fn continues(&mut self, next: u8) -> Option<()> {
         if std::mem::take(self.run_state.preempted.get_mut(usize::from(next))?) {
             // It continues its step, and takes no event.
             self.run_state.scheduled = None;
-            if let Some(machine) = in_step(self, next) {
+            if let Some(machine) = self.in_step(next) {
                 self.emit(EventKind::Unpreempted { machine });
             }
         }
         self.show_running(next)
+    }
+
+    /// Before 5.5 the scheduler says which priority it starts, but not that it returns to the one that was pre-empted, or to the idle loop: it
+    /// does so when the step ends, unless it starts another one.
+    #[cold]
+    fn run_ends(&mut self, object: usize, priority: u8, preempted: u8) -> Option<()> {
+        if self.run_state.running.get(usize::from(priority)).copied().flatten() == Some(object) {
+            self.run_state.started.pop();
+            self.continues(preempted)?;
+        }
+        Some(())
     }
 
     fn lock(&mut self, fields: FixedFields<'_>) -> Option<()> {
@@ -599,6 +742,9 @@ impl RecordResolver<'_, '_> {
                 self.emit(EventKind::SpanEnd { lane, args: Args::NONE })
             }
             Kind::MutexCeilingLock | Kind::QkMutexLock => {
+                if stored.kind == Kind::MutexCeilingLock {
+                    self.raise(fields.uint(Field::Start) as u8, fields.uint(Field::Ceiling) as u8);
+                }
                 let lane = self.firmware.single(SingleTrack::Ceiling, self.out.entities)?;
                 let label = self.out.entities.add_name(&format!("ceiling {}", fields.uint(Field::Ceiling)))?;
                 self.emit(EventKind::SpanBegin { lane, label: label.into(), args: Args::NONE })
@@ -626,7 +772,7 @@ impl RecordResolver<'_, '_> {
                 status => self.command("error", status & 0x7F),
             },
             Kind::QueryData => self.instant(SingleTrack::HostLink, "query data", &[]),
-            Kind::PeekData => {
+            Kind::PeekData | Kind::PeekAddress => {
                 let data = self.uint_arg(ArgName::Count, fields.uint(Field::Items));
                 self.instant(SingleTrack::HostLink, "peek data", &[data])
             }
@@ -721,6 +867,11 @@ impl RecordResolver<'_, '_> {
         match kind {
             Kind::MutexLock => {
                 self.unblock(holder);
+                self.run_state.holders.retain(|&(held, _)| held != object);
+                self.run_state.holders.push((object, holder));
+                if let Some(&(_, ceiling)) = self.run_state.ceilings.iter().find(|(mutex, _)| *mutex == object) {
+                    self.raise(holder, ceiling);
+                }
                 let place = self.firmware.tables.objects.get_mut(object)?;
                 // A nested lock by its holder.
                 if fields.uint(Field::Nesting) > 1 && place.held_in == Some(stretch) {
@@ -734,6 +885,9 @@ impl RecordResolver<'_, '_> {
             }
             Kind::MutexUnlock => {
                 let place = self.firmware.tables.objects.get_mut(object)?;
+                if fields.uint(Field::Nesting) == 0 {
+                    self.run_state.holders.retain(|&(held, _)| held != object);
+                }
                 if fields.uint(Field::Nesting) > 0 || place.held_in.take() != Some(stretch) {
                     return Some(());
                 }

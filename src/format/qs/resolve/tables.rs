@@ -66,6 +66,8 @@ pub struct Object {
     pub capacity: Option<u32>,
     /// Known to be empty, in the stretch without a gap of this number.
     pub empty_in: Option<u32>,
+    /// The last record of its queue is a post, in the stretch of this number, with this number of free places.
+    pub posted_in: Option<(u32, u32)>,
     /// Whether its queue has been used.
     pub is_used: bool,
     /// A step is open, in the stretch of this number.

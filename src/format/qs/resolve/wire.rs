@@ -86,7 +86,7 @@ impl ResetEvidence {
 
 /// Whether a frame is the first one after a reset. Damage may look like EMPTY, but hardly with this number, too.
 fn is_first(kind: Kind, seq: u8) -> bool {
-    kind == Kind::Empty && seq <= 1
+    matches!(kind, Kind::Empty | Kind::OldEmpty) && seq <= 1
 }
 
 /// Whether a sequence number that skips `jump` is one of the first after a reset.

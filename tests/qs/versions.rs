@@ -1,0 +1,205 @@
+//! Records whose meaning differs between versions of QP, compared with what was encoded.
+
+use traceconv::format::OptionValue;
+use traceconv::format::qs::encode::{Encoder, Value};
+use traceconv::format::qs::layout::{Config, Sizes};
+use traceconv::format::qs::record::Kind;
+
+use crate::captures::encoder;
+use crate::common::run::{Conversion, Cut, Subject};
+use crate::reader::Trace;
+
+const OBJECT: u64 = 0x2000_0100;
+const OTHER: u64 = 0x2000_0200;
+const STATE: u64 = 0x0800_0200;
+
+/// A target of one version, and its recording.
+struct Target {
+    version: u16,
+    encoder: Encoder,
+    bytes: Vec<u8>,
+}
+
+impl Target {
+    fn new(version: u16) -> Target {
+        Target { version, encoder: encoder(Config::new(Sizes::default(), version)), bytes: Vec::new() }
+    }
+
+    fn send(&mut self, kind: Kind, numbers: &[u64]) {
+        self.encoder.numbers(kind, numbers, &mut self.bytes);
+    }
+
+    fn convert(&self) -> Conversion {
+        let mut subject = Subject::new("qs");
+        subject.options.own = vec![
+            ("qs-sizes", OptionValue::Text(Sizes::default().to_string())),
+            ("qs-version", OptionValue::Text(self.version.to_string())),
+        ];
+        let conversion = subject.convert(&self.bytes, Cut::WHOLE);
+        assert!(!conversion.summary.ledger.has_losses(), "{:?}", conversion.summary.ledger);
+        conversion
+    }
+}
+
+/// Names, begins and ends, in microseconds, of the slices on the tracks whose path ends so.
+fn slices(trace: &Trace, end: &str) -> Vec<(String, u64, Option<u64>)> {
+    let first = trace.slices.iter().map(|slice| slice.ts).min().unwrap_or(0);
+    let of_track = trace.slices.iter().filter(|slice| trace.path(slice.track).ends_with(end));
+    let micros = |ts: u64| (ts - first) / 1000;
+    of_track.map(|slice| (slice.name.clone(), micros(slice.ts), slice.end().map(micros))).collect()
+}
+
+/// The places that a target records as free: `before` and `after` are the events in the queue before and after the record, which has 4 places
+/// and that at its front.
+fn recorded_free(version: u16, is_post: bool, before: u64, after: u64) -> u64 {
+    let free = |events: u64| if version < 511 { 4 - events.saturating_sub(1) } else { 5 - events };
+    free(if is_post && version < 636 { before } else { after })
+}
+
+#[test]
+fn queues_have_their_level_in_every_version() {
+    for version in [450, 510, 511, 530, 604, 635, 636, 740, 815] {
+        let mut target = Target::new(version);
+        let (mut events, mut levels) = (0u64, Vec::new());
+        for (number, step) in [1i64, -1, 1, 1, 1, -1, 1, -1, -1, -1, 1, 1, 1, 1, 1, -1].into_iter().enumerate() {
+            let time = 100 + number as u64 * 10;
+            let after = events.checked_add_signed(step).expect("it is not negative");
+            let free = recorded_free(version, step > 0, events, after);
+            match (step > 0, after) {
+                (true, _) => target.send(Kind::Post, &[time, 0, 5, OBJECT, 0, 0, free, 0]),
+                (false, 0) => target.send(Kind::GetLast, &[time, 5, OBJECT, 0, 0]),
+                (false, _) => target.send(Kind::Get, &[time, 5, OBJECT, 0, 0, free]),
+            }
+            events = after;
+            levels.push(after as i64);
+        }
+        let trace = target.convert().read();
+        let (_, counter) = trace.counters.iter().find(|(track, _)| trace.path(**track).ends_with("queue")).expect("it is drawn");
+        let seen: Vec<i64> = counter.iter().map(|value| value.1).collect();
+        // The recording does not say that the queue is empty at first.
+        assert_eq!(seen, levels[1..], "version {version}");
+    }
+}
+
+/// The scheduler of QK says which priority it starts; to which it returns, only from 5.5 on.
+#[test]
+fn what_was_preempted_goes_on_when_the_step_ends() {
+    let of = |version: u16| {
+        let mut target = Target::new(version);
+        let records_returns = version >= 550;
+        target.send(Kind::SchedNext, &[100, 1, 0]);
+        target.send(Kind::GetLast, &[101, 5, OBJECT, 0, 0]);
+        target.send(Kind::Dispatch, &[102, 5, OBJECT, STATE]);
+        target.send(Kind::SchedNext, &[110, 4, 1]);
+        target.send(Kind::GetLast, &[111, 6, OTHER, 0, 0]);
+        target.send(Kind::Dispatch, &[112, 6, OTHER, STATE]);
+        target.send(Kind::InternTran, &[120, 6, OTHER, STATE]);
+        if records_returns {
+            target.send(Kind::SchedResume, &[120, 1, 4]);
+        }
+        target.send(Kind::InternTran, &[150, 5, OBJECT, STATE]);
+        if records_returns {
+            target.send(Kind::SchedIdle, &[150, 1]);
+        }
+        target.send(Kind::TimeDisarmAttempt, &[200, 0x300, OBJECT, 0]);
+        let trace = target.convert().read();
+        let mut of_object = slices(&trace, "/steps");
+        of_object.retain(|(name, ..)| name == "preempted");
+        (slices(&trace, "/running"), of_object)
+    };
+    let (running, preempted) = of(530);
+    let names: Vec<(&str, u64)> = running.iter().map(|(name, start, _)| (name.as_str(), *start)).collect();
+    let [first, second] = ["0x20000100", "0x20000200"];
+    assert_eq!(names, [(first, 0), (second, 10), (first, 20), ("idle", 50)]);
+    assert_eq!(preempted, [("preempted".to_owned(), 10, Some(20))]);
+    assert_eq!(of(550), (running, preempted));
+}
+
+#[test]
+fn a_thread_that_runs_waits_no_longer() {
+    let mut target = Target::new(740);
+    target.send(Kind::SchedNext, &[100, 4, 0]);
+    target.send(Kind::SemBlock, &[110, 0x300, 4, 0]);
+    target.send(Kind::SchedNext, &[111, 1, 4]);
+    // Its timeout: no record of the semaphore.
+    target.send(Kind::SchedNext, &[160, 4, 1]);
+    target.send(Kind::SemTake, &[190, 0x300, 4, 0]);
+    let trace = target.convert().read();
+    assert_eq!(slices(&trace, "thread of priority 4"), [("blocked".to_owned(), 10, Some(60))]);
+}
+
+/// The name and the begin of what runs.
+fn running(target: &Target) -> Vec<(String, u64)> {
+    slices(&target.convert().read(), "/running").into_iter().map(|(name, start, _)| (name, start)).collect()
+}
+
+/// A mutex raises the thread that holds it to its ceiling, where another thread runs at other times.
+#[test]
+fn a_thread_keeps_its_name_at_the_ceiling_of_a_mutex() {
+    let mut target = Target::new(740);
+    for (priority, object, time) in [(2, OBJECT, 100), (4, OTHER, 110)] {
+        target.send(Kind::SchedNext, &[time, priority, 0]);
+        target.send(Kind::GetLast, &[time + 1, 5, object, 0, 0]);
+        target.send(Kind::MutexLock, &[time + 2, 0x300, priority, 1]);
+        target.send(Kind::SchedIdle, &[time + 3, 6]);
+        target.send(Kind::SchedNext, &[time + 5, 6, 0]);
+        target.send(Kind::MutexUnlock, &[time + 6, 0x300, priority, 0]);
+        target.send(Kind::GetLast, &[time + 7, 5, object, 0, 0]);
+        target.send(Kind::SchedIdle, &[time + 8, priority]);
+    }
+    let [first, second, idle] = ["0x20000100", "0x20000200", "idle"];
+    let expected = [(first, 0), (idle, 3), (first, 5), (idle, 8), (second, 10), (idle, 13), (second, 15), (idle, 18)];
+    assert_eq!(running(&target), expected.map(|(name, start)| (name.to_owned(), start)));
+}
+
+/// QXK before 7.1 records that the activation of an object ends after it has recorded the thread to which the object makes way.
+#[test]
+fn a_thread_that_was_scheduled_runs_although_an_activation_ends() {
+    let mut target = Target::new(693);
+    target.send(Kind::SchedNext, &[100, 3, 0]);
+    target.send(Kind::SchedNext, &[110, 2, 3]);
+    target.send(Kind::SchedIdle, &[111, 3]);
+    target.send(Kind::SchedNext, &[150, 0, 2]);
+    let expected = [("priority 3", 0), ("priority 2", 10), ("idle", 50)];
+    assert_eq!(running(&target), expected.map(|(name, start)| (name.to_owned(), start)));
+}
+
+/// Without a version, the places that posts and gets record tell whether it is an old one.
+#[test]
+fn the_records_tell_which_free_places_are_meant() {
+    for version in [604, 740] {
+        let mut target = Target::new(version);
+        target.send(Kind::GetLast, &[90, 5, OBJECT, 0, 0]);
+        for (number, (before, after)) in [(0, 1), (1, 2), (2, 3), (3, 2), (2, 1)].into_iter().enumerate() {
+            let (time, free) = (100 + number as u64 * 10, recorded_free(version, after > before, before, after));
+            match after > before {
+                true => target.send(Kind::Post, &[time, 0, 5, OBJECT, 0, 0, free, 0]),
+                false => target.send(Kind::Get, &[time, 5, OBJECT, 0, 0, free]),
+            }
+        }
+        let trace = Subject::new("qs").convert(&target.bytes, Cut::WHOLE).read();
+        let (_, counter) = trace.counters.iter().find(|(track, _)| trace.path(**track).ends_with("queue")).expect("it is drawn");
+        assert_eq!(counter.iter().map(|value| value.1).collect::<Vec<_>>(), [0, 1, 2, 3, 2, 1], "version {version}");
+    }
+}
+
+/// The first records of QP 5.0 to 5.4 have the ids of others in later versions, and no number of the second is that of an EMPTY.
+#[test]
+fn the_start_of_an_old_target_begins_a_session() {
+    let mut capture = Vec::new();
+    for start in [1_000u64, 500] {
+        let mut target = Target::new(530);
+        target.send(Kind::OldEmpty, &[]);
+        target.send(Kind::Empty, &[]);
+        target.encoder.record(Kind::ObjDict, &[Value::Uint(OBJECT), Value::Bytes(b"&w[0]")], &mut target.bytes);
+        for number in 0..20 {
+            target.send(Kind::Dispatch, &[start + number * 20, 5, OBJECT, STATE]);
+            target.send(Kind::InternTran, &[start + number * 20 + 5, 5, OBJECT, STATE]);
+        }
+        capture.extend(target.bytes);
+    }
+    let conversion = Target { bytes: capture, ..Target::new(530) }.convert();
+    assert_eq!(conversion.summary.facts.sessions, 2);
+    let trace = conversion.read();
+    assert_eq!(trace.tracks.keys().filter(|&&track| trace.path(track).ends_with("/w[0]/steps")).count(), 2);
+}
