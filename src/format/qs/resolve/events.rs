@@ -22,6 +22,9 @@ const FRONT_COUNTS_FROM: u16 = 511;
 /// The first version that records the places of a queue that are free after a post, and not before it.
 const FREE_AFTER_POST_FROM: u16 = 636;
 
+/// How many mutexes are followed.
+const MUTEXES_LIMIT: usize = 256;
+
 /// The state of the scheduler and of the event in progress, in one session.
 #[derive(Default)]
 pub struct RunState {
@@ -94,10 +97,6 @@ impl RecordResolver<'_, '_> {
     pub fn lose(&mut self, note: LossNote) {
         self.firmware.stretch += 1;
         self.run_state.forget();
-        if self.from.layout.config.version < FRONT_COUNTS_FROM {
-            // How full a queue is that is nearly empty can only be told from the records before.
-            self.firmware.tables.objects.iter_mut().for_each(|object| object.capacity = None);
-        }
         self.out.batch.add_loss(self.now, self.firmware.core, note);
     }
 
@@ -243,11 +242,11 @@ impl RecordResolver<'_, '_> {
 
     /// The fill of an object's queue after a post that leaves `free` places.
     #[inline]
-    fn fill_after_post(&mut self, object: usize, free: u64) -> Level {
+    fn fill_after_post(&mut self, object_index: usize, free: u64) -> Level {
         let stretch = self.firmware.stretch;
         // The queue is empty if no record since the target's reset is missing and it has not been used.
         let is_new = stretch == self.firmware.first_stretch && self.from.info.is_some_and(|info| info.is_reset);
-        let Some(object) = self.firmware.tables.objects.get_mut(object) else { return Level::UNKNOWN };
+        let Some(object) = self.firmware.tables.objects.get_mut(object_index) else { return Level::UNKNOWN };
         if self.draw.lacks_gets {
             return Level::UNKNOWN;
         }
@@ -255,66 +254,58 @@ impl RecordResolver<'_, '_> {
         let was_empty = object.empty_in.take() == Some(stretch) || (is_new && !was_used);
         let mut free = u32::try_from(free).unwrap_or(u32::MAX);
         object.posted_in = Some((stretch, free));
-        let version = self.from.layout.config.version;
-        let is_before = self.run_state.free_is_before.unwrap_or(version < FREE_AFTER_POST_FROM);
-        if is_before && !(was_empty && version < FRONT_COUNTS_FROM) {
+        if was_empty {
+            object.free_when_empty = Some((stretch, free));
+        }
+        if self.free_is_before() && !(was_empty && self.from.layout.config.version < FRONT_COUNTS_FROM) {
             let Some(before) = free.checked_sub(1) else { return Level::UNKNOWN };
             free = before;
         }
-        if was_empty {
-            // The first event is not stored in the ring: the capacity is one more.
-            object.capacity = Some(free.saturating_add(1));
+        self.fill(object_index, free)
+    }
+
+    /// Whether posts record the places that were free before them.
+    #[inline]
+    fn free_is_before(&self) -> bool {
+        self.run_state.free_is_before.unwrap_or(self.from.layout.config.version < FREE_AFTER_POST_FROM)
+    }
+
+    /// The fill of an object's queue with this number of free places.
+    #[inline]
+    fn fill(&self, object: usize, free: u32) -> Level {
+        let known = self.firmware.tables.objects.get(object).and_then(|object| object.free_when_empty);
+        let Some((known_in, free_when_empty)) = known else { return Level::UNKNOWN };
+        let front_counts = self.from.layout.config.version >= FRONT_COUNTS_FROM;
+        // If it does not, how full a queue is that is nearly empty can only be told from the records before.
+        if !front_counts && known_in != self.firmware.stretch {
+            return Level::UNKNOWN;
         }
-        match object.capacity {
-            Some(capacity) if free <= capacity => Level::known(capacity - free),
-            _ => Level::UNKNOWN,
-        }
+        // The event has taken a place of those that were free after it.
+        let capacity = free_when_empty.saturating_add(u32::from(!(front_counts && self.free_is_before())));
+        capacity.checked_sub(free).map_or(Level::UNKNOWN, Level::known)
     }
 
     /// The fill of an object's queue after a get that leaves `free` places; `None`: it was the last event.
     #[inline]
-    fn fill_after_get(&mut self, object: usize, free: Option<u64>) -> Level {
+    fn fill_after_get(&mut self, object_index: usize, free: Option<u64>) -> Level {
         let stretch = self.firmware.stretch;
         let is_open = matches!(self.from.version_source, Source::Inferred | Source::Default);
-        let tables = &mut self.firmware.tables;
-        let Some(posted_in) = tables.objects.get_mut(object).map(|object| object.posted_in.take()) else {
-            return Level::UNKNOWN;
-        };
-        if is_open
-            && let (Some((posted_in, posted)), Some(free)) = (posted_in, free)
-            && posted_in == stretch
-        {
-            self.compare_free(posted.into(), free);
-        }
-        let Some(object) = self.firmware.tables.objects.get_mut(object) else { return Level::UNKNOWN };
-        let Some(free) = free else {
-            object.empty_in = Some(stretch);
-            object.is_used = true;
-            return Level::known(0);
-        };
-        object.empty_in = None;
+        let Some(object) = self.firmware.tables.objects.get_mut(object_index) else { return Level::UNKNOWN };
+        let posted = object.posted_in.take().filter(|&(posted_in, _)| posted_in == stretch);
         object.is_used = true;
+        object.empty_in = if free.is_none() { Some(stretch) } else { None };
+        let Some(free) = free else { return Level::known(0) };
         let free = u32::try_from(free).unwrap_or(u32::MAX);
-        match object.capacity {
-            Some(capacity) if free <= capacity => Level::known(capacity - free),
-            _ => Level::UNKNOWN,
+        if is_open && let Some((_, posted)) = posted {
+            self.compare_free(posted, free);
         }
+        self.fill(object_index, free)
     }
 
     /// A post and the next get of a queue: between them one place becomes free, if the post recorded those that were free after it.
-    fn compare_free(&mut self, posted: u64, got: u64) {
-        let is_before = match got.checked_sub(posted) {
-            Some(0) => true,
-            Some(1) => false,
-            _ => return,
-        };
-        let assumed = self.run_state.free_is_before.replace(is_before);
-        let assumed = assumed.unwrap_or(self.from.layout.config.version < FREE_AFTER_POST_FROM);
-        if assumed != is_before {
-            // The capacities were taken from posts.
-            for capacity in self.firmware.tables.objects.iter_mut().filter_map(|object| object.capacity.as_mut()) {
-                *capacity = if is_before { capacity.saturating_sub(1) } else { capacity.saturating_add(1) };
-            }
+    fn compare_free(&mut self, posted: u32, got: u32) {
+        if let Some(places @ (0 | 1)) = got.checked_sub(posted) {
+            self.run_state.free_is_before = Some(places == 0);
         }
     }
 
@@ -416,6 +407,7 @@ impl RecordResolver<'_, '_> {
         }
         let ceilings = &mut self.run_state.ceilings;
         ceilings.retain(|&(known, _)| known != mutex);
+        ceilings.truncate(MUTEXES_LIMIT - 1);
         ceilings.push((mutex, ceiling));
         self.raise(own, ceiling)
     }
@@ -440,7 +432,7 @@ impl RecordResolver<'_, '_> {
         self.unblock(next);
         if self.from.layout.config.version < RETURNS_FROM {
             let started = &mut self.run_state.started;
-            started.retain(|&(priority, _)| priority <= previous);
+            started.retain(|&(priority, _)| priority <= previous && priority < next);
             started.push((next, previous));
         }
         if next > previous
@@ -868,6 +860,7 @@ impl RecordResolver<'_, '_> {
             Kind::MutexLock => {
                 self.unblock(holder);
                 self.run_state.holders.retain(|&(held, _)| held != object);
+                self.run_state.holders.truncate(MUTEXES_LIMIT - 1);
                 self.run_state.holders.push((object, holder));
                 if let Some(&(_, ceiling)) = self.run_state.ceilings.iter().find(|(mutex, _)| *mutex == object) {
                     self.raise(holder, ceiling);

@@ -62,8 +62,8 @@ pub struct Object {
     pub machine: Option<MachineId>,
     /// In other roles: a track for each.
     pub lanes: [Option<LaneId>; 5],
-    /// The capacity of its queue, once it is known.
-    pub capacity: Option<u32>,
+    /// The places that the last post into its empty queue recorded as free, and the stretch of it.
+    pub free_when_empty: Option<(u32, u32)>,
     /// Known to be empty, in the stretch without a gap of this number.
     pub empty_in: Option<u32>,
     /// The last record of its queue is a post, in the stretch of this number, with this number of free places.
