@@ -208,12 +208,12 @@ fn task_report(id: u32, state: &TaskState, entities: &Entities, known_ns: &dyn F
     let task = entities.tasks.get(id as usize);
     let readiness_is_recorded = task.is_none_or(|task| task.waits != RecordedWaits::Nothing);
     let used = || state.run_ns.iter().enumerate().filter(|(_, run_ns)| **run_ns > 0);
+    let share = |(core, &run_ns): (usize, &u64)| 100.0 * run_ns as f64 / known_ns(core).max(1) as f64;
     // Of one core to the digit; of several the sum of their shares.
-    let cpu_percent = match (used().next(), used().nth(1)) {
-        (Some((core, &run_ns)), None) => percent(run_ns, known_ns(core)),
-        (None, _) => None,
-        _ => Some(used().map(|(core, &run_ns)| 100.0 * run_ns as f64 / known_ns(core).max(1) as f64).sum::<f64>())
-            .map(|sum| (100.0 * sum).round() / 100.0),
+    let cpu_percent = match used().count() {
+        0 => None,
+        1 => used().next().and_then(|(core, &run_ns)| percent(run_ns, known_ns(core))),
+        _ => Some((100.0 * used().map(share).sum::<f64>()).round() / 100.0),
     };
     let run_ns = state.run_ns.iter().sum();
     let on_core = |(core, &run_ns): (usize, &u64)| TaskOnCore {
