@@ -53,6 +53,7 @@ never! {
     hooked_function(_address: u64) -> Option<Function<'_>>;
     text_at(_address: u64) -> Option<&str>;
     memory_from(_address: u64) -> Option<&[u8]>;
+    data_at(_address: u64) -> Option<(Box<str>, u64)>;
     data_at_low(_low: u16, _is_written: bool) -> Option<Box<str>>;
     judge_build_id(_build_id: u32) -> BuildIdVerdict;
     vectors() -> &[Vector];

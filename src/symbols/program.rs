@@ -28,6 +28,7 @@ pub struct Symbols {
     debug_names: Vec<OnceLock<Box<str>>>,
     pub(super) images: Vec<Image>,
     places: Flat,
+    /// Variables and constants by start.
     data: Vec<elf::DataSymbol>,
     vectors: Vec<Vector>,
     shortcomings: Vec<Shortcoming>,
@@ -57,6 +58,7 @@ impl Symbols {
         if functions.is_empty() {
             return Err(SymbolsError::Stripped);
         }
+        elf.data.sort_by(|one, other| (one.start, &one.name).cmp(&(other.start, &other.name)));
         let mut shortcomings = Vec::new();
         if elf.file.symbols().next().is_none() {
             shortcomings.push(Shortcoming::NoSymbolTable);
@@ -177,6 +179,18 @@ impl Symbols {
         let first = found.next()?;
         // Two names of one place are one object.
         found.all(|other| (other.start, other.size_bytes) == (first.start, first.size_bytes)).then(|| name::demangle(&first.name))
+    }
+
+    /// The variable or constant that an address lies in, and how far behind its begin, in bytes.
+    #[must_use]
+    pub fn data_at(&self, address: u64) -> Option<(Box<str>, u64)> {
+        let last = self.data.partition_point(|data| data.start <= address).checked_sub(1)?;
+        let start = self.data.get(last)?.start;
+        let first = self.data.partition_point(|data| data.start < start);
+        // Names that begin so are the compiler's own.
+        let mut named = self.data.get(first..=last)?.iter().filter(|data| !data.name.starts_with(b".L"));
+        let found = named.find(|data| address - start < data.size_bytes)?;
+        Some((name::demangle(&found.name), address - start))
     }
 
     /// The content of the section `.text`.

@@ -103,6 +103,17 @@ fn the_vector_table_tells_the_handlers() {
 }
 
 #[test]
+fn variables_are_found_by_any_of_their_addresses() {
+    let symbols = pump();
+    let at = |address| symbols.data_at(address).map(|(name, offset)| (name.into_string(), offset));
+    assert_eq!(at(0x2000_0000), Some(("pump_ticks".to_owned(), 0)));
+    assert_eq!(at(0x2000_0003), Some(("pump_ticks".to_owned(), 3)));
+    assert_eq!(at(0x2000_0004), None);
+    assert_eq!(at(0), Some(("vectors".to_owned(), 0)));
+    assert_eq!(at(u64::MAX), None);
+}
+
+#[test]
 fn texts_lie_in_constant_memory() {
     let symbols = pump();
     let address_of = |bytes: &[u8]| {

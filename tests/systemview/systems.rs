@@ -1,5 +1,6 @@
 //! What the hooks of operating systems other than FreeRTOS record.
 
+use traceconv::format::OptionValue;
 use traceconv::format::systemview::encode::{numbers, numbers_and_text};
 use traceconv::format::systemview::record::{extended, id};
 use traceconv::model::{ArgValue, Entities, EventKind, TaskId};
@@ -198,4 +199,62 @@ fn sampled_values_have_their_unit() {
     assert_eq!(name(&[1, 0, 0, 0, factor(1.0)], Some("B")), "speed (B)");
     assert_eq!(name(&[1, 20, 0, 0, factor(0.1)], Some("mV")), "speed (0.1 mV, offset 20)");
     assert_eq!(name(&[1, 0, 0, 0, factor(0.5)], None), "speed (0.5)");
+}
+
+/// embassy's executors in interrupts run tasks while another one runs, and say "idle" at their end.
+#[test]
+fn an_executor_in_an_interrupt_lets_the_task_go_on() {
+    let mut stream = small("N=x,O=embassy");
+    stream.n(id::TASK_START_READY, &[2]).n(id::ISR_ENTER, &[36]).n(id::TASK_START_EXEC, &[2]).n(id::TASK_STOP_EXEC, &[]);
+    stream.n(id::TASK_START_EXEC, &[3]).n(id::TASK_STOP_EXEC, &[]).n(id::IDLE, &[]).n(id::ISR_EXIT, &[]);
+    stream.n(id::TASK_STOP_EXEC, &[]).n(id::IDLE, &[]);
+    let nested = ["ready worker", "isr", "run worker", "run IDLE", "run main", "end", "run IDLE"];
+    assert_eq!(scheduled(&stream), nested);
+    // Of a system without a name, too. There an interrupt ends with a switch.
+    let mut stream = small("N=x");
+    stream.n(id::TASK_START_EXEC, &[2]).n(id::TASK_STOP_EXEC, &[]).n(id::IDLE, &[]).n(id::TASK_STOP_EXEC, &[]).n(id::IDLE, &[]);
+    assert_eq!(scheduled(&stream), ["run worker", "run main", "run IDLE"]);
+    // A task that waits, or that starts again itself, was not kept from running.
+    let mut stream = small("N=x");
+    stream.n(id::TASK_STOP_READY, &[1, 0]).n(id::TASK_START_EXEC, &[2]).n(id::TASK_STOP_EXEC, &[]).n(id::IDLE, &[]);
+    stream.n(id::TASK_START_EXEC, &[1]).n(id::TASK_START_EXEC, &[2]).n(id::TASK_STOP_EXEC, &[]).n(id::TASK_START_EXEC, &[1]);
+    stream.n(id::TASK_STOP_EXEC, &[]).n(id::IDLE, &[]);
+    let waits = ["wait NotRecorded", "run worker", "run IDLE", "run main", "run worker", "run main", "run IDLE"];
+    assert_eq!(scheduled(&stream), waits);
+}
+
+/// embassy gives the properties of the address 0 instead of those of a task without a name.
+#[test]
+fn a_task_without_a_name_is_no_task_of_the_address_zero() {
+    let mut stream = Stream::default();
+    stream.start(5_000, "N=x").n(id::TASK_CREATE, &[5]).task(0x3800_0000, 0, "unnamed task");
+    stream.n(id::STACK_INFO, &[0x3800_0000, 0, 0, 0]).n(id::TASK_START_EXEC, &[5]).n(id::ISR_ENTER, &[36]);
+    stream.n(id::TASK_START_EXEC, &[6]).n(id::TASK_STOP_EXEC, &[]).n(id::IDLE, &[]).n(id::ISR_EXIT, &[]);
+    let mut tasks = Vec::new();
+    subject().resolve(&stream.bytes, 1 << 20, |_, entities| {
+        tasks = entities.tasks.iter().map(|task| (task.number, task.name.as_deref().unwrap_or("-").to_owned())).collect();
+    });
+    let expected = [(0x2000_0014, "-"), (0x2000_0018, "-"), (0, "IDLE")];
+    assert_eq!(tasks, expected.map(|(number, name)| (number, name.to_owned())));
+    assert_eq!(scheduled(&stream), ["isr", "run ", "run ", "end"], "it is recognised as embassy");
+}
+
+#[test]
+fn tasks_without_a_name_are_variables_of_the_program() {
+    let path = format!("{}/testdata/symbols/pump.elf", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(path).expect("the program is there").into();
+    let mut subject = subject();
+    subject.options.own.push(("elf", OptionValue::File { path: "pump.elf".into(), bytes }));
+    let mut stream = Stream::default();
+    // `pump_ticks` has four bytes at the base of the ids.
+    stream.start(5_000, "N=x,O=FreeRTOS").task(2, 1, "worker");
+    stream.n(id::TASK_START_EXEC, &[0]).n(id::TASK_START_EXEC, &[1]).n(id::TASK_START_EXEC, &[2]);
+    let mut names = Vec::new();
+    subject.resolve(&stream.bytes, 1 << 20, |_, entities| {
+        names = entities.tasks.iter().map(|task| task.name.as_deref().unwrap_or("-").to_owned()).collect();
+    });
+    assert_eq!(names[..3], ["pump_ticks", "-", "worker"]);
+    let details = subject.convert(&stream.bytes, Cut::WHOLE).summary.facts.details;
+    let named = details.iter().find(|detail| detail.name == "names from the program").expect("it is said");
+    assert_eq!(named.value, "1 task");
 }

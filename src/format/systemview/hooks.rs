@@ -1,7 +1,8 @@
 //! How the hooks of operating systems use the library, where they do not do as its documentation says.
 //!
 //! *(Sources: SEGGER's `SEGGER_SYSVIEW_ThreadX.c`, `_uCOSIII.c`, `_uCOSII.c` and `_MicriumOSKernel.c`; NuttX's `drivers/segger/note_sysview.c`;
-//! RT-Thread's `SEGGER_SYSVIEW_RTThread.c`; Zephyr's `subsys/tracing/sysview`; Apache Mynewt's `sys/sysview`.)*
+//! RT-Thread's `SEGGER_SYSVIEW_RTThread.c`; Zephyr's `subsys/tracing/sysview`; Apache Mynewt's `sys/sysview`;
+//! embassy's `embassy-executor/src/raw/trace.rs`.)*
 
 use super::descriptions::Kernel;
 use super::record::id;
@@ -23,10 +24,11 @@ pub enum Hooks {
     /// µC/OS-II and -III, and Micrium OS.
     MicroCos,
     Mynewt,
+    Embassy,
 }
 
 /// The systems by parts of their names in lower case.
-const NAMES: [(&str, Hooks); 11] = [
+const NAMES: [(&str, Hooks); 12] = [
     ("freertos", Hooks::FreeRtos),
     ("zephyr", Hooks::Zephyr),
     ("embos", Hooks::EmbOs),
@@ -38,6 +40,7 @@ const NAMES: [(&str, Hooks); 11] = [
     ("c/os", Hooks::MicroCos),
     ("micrium", Hooks::MicroCos),
     ("mynewt", Hooks::Mynewt),
+    ("embassy", Hooks::Embassy),
 ];
 
 /// Products of 32 bits of ticks and 1000 begin again here, in microseconds.
@@ -66,14 +69,20 @@ impl Hooks {
             Hooks::ThreadX => Kernel::Other("threadx"),
             Hooks::MicroCos => Kernel::Other(if is_second() { "ucos2" } else { "ucos3" }),
             Hooks::Mynewt => Kernel::Other("mynewt"),
-            Hooks::EmbOs | Hooks::RtThread | Hooks::Other => return None,
+            Hooks::EmbOs | Hooks::RtThread | Hooks::Embassy | Hooks::Other => return None,
         })
     }
 
     /// Whether they record each task that becomes ready.
     #[must_use]
     pub fn record_readiness(self) -> bool {
-        matches!(self, Hooks::FreeRtos | Hooks::Zephyr)
+        matches!(self, Hooks::FreeRtos | Hooks::Zephyr | Hooks::Embassy)
+    }
+
+    /// Whether a task may start while another one runs, and the end of the inner one lets the outer one go on: an executor in an interrupt does so.
+    #[must_use]
+    pub fn nest(self) -> bool {
+        matches!(self, Hooks::Embassy | Hooks::Other)
     }
 
     /// Which priorities are higher.
@@ -82,7 +91,7 @@ impl Hooks {
         match self {
             Hooks::FreeRtos | Hooks::EmbOs | Hooks::NuttX => PriorityOrder::Ascending,
             Hooks::Zephyr | Hooks::ThreadX | Hooks::RtThread | Hooks::MicroCos | Hooks::Mynewt => PriorityOrder::Descending,
-            Hooks::Other => PriorityOrder::Unknown,
+            Hooks::Embassy | Hooks::Other => PriorityOrder::Unknown,
         }
     }
 
@@ -132,10 +141,19 @@ mod tests {
 
     #[test]
     fn systems_are_known_by_their_descriptions() {
-        let described =
-            ["FreeRTOS V11", "embOS_Ultra", "ThreadX", "RTThread", "uCOS-III", "Micrium OS Kernel", "Apache Mynewt", ""];
-        use Hooks::{EmbOs, FreeRtos, MicroCos, Mynewt, Other, RtThread, ThreadX};
-        assert_eq!(described.map(Hooks::of), [FreeRtos, EmbOs, ThreadX, RtThread, MicroCos, MicroCos, Mynewt, Other]);
+        let described = [
+            "FreeRTOS V11",
+            "embOS_Ultra",
+            "ThreadX",
+            "RTThread",
+            "uCOS-III",
+            "Micrium OS Kernel",
+            "Apache Mynewt",
+            "embassy",
+            "",
+        ];
+        use Hooks::{EmbOs, Embassy, FreeRtos, MicroCos, Mynewt, Other, RtThread, ThreadX};
+        assert_eq!(described.map(Hooks::of), [FreeRtos, EmbOs, ThreadX, RtThread, MicroCos, MicroCos, Mynewt, Embassy, Other]);
         let second = ["uCOS-II", "uCOS-III", "uC/OS-II", "Micrium OS Kernel"].map(|os| MicroCos.kernel(os));
         assert_eq!(second, ["ucos2", "ucos3", "ucos2", "ucos3"].map(|name| Some(Kernel::Other(name))));
     }

@@ -78,10 +78,14 @@ impl<'b> Scene<'_, 'b, '_> {
             },
             id::TASK_START_EXEC => {
                 if let Some(task) = self.task() {
+                    self.nest(task);
                     self.switch(task, false);
                 }
             }
+            // The executor in the interrupt has nothing more to do. The task goes on that it kept from running.
+            id::IDLE if self.state().running.is_none() && !self.state().preempted.is_empty() => self.resume(),
             id::IDLE => {
+                self.state().preempted.clear();
                 let (core, session) = (self.core(), self.input.session);
                 let idle = self.context.shared.idle(core, session, self.out.entities);
                 if let Some(idle) = self.known(idle) {
@@ -112,18 +116,19 @@ impl<'b> Scene<'_, 'b, '_> {
             }
             id::TASK_TERMINATE => {
                 if let Some(task) = self.task() {
+                    self.state().preempted.retain(|&one| one != task);
                     self.push(EventKind::TaskDeleted(task));
                 }
                 self.input.begin_life(self.at.offset);
             }
             id::TASK_INFO if !self.input.is_copy => {
-                if let Some(task) = self.task() {
+                if let Some(task) = self.described_task() {
                     let priority = self.payload.number();
                     self.push(EventKind::Priority { task, priority, change: PriorityChange::Reported });
                 }
             }
             id::STACK_INFO if !self.input.is_copy => {
-                let Some(task) = self.task() else { return };
+                let Some(task) = self.described_task() else { return };
                 let (_, size, used) = (self.payload.number(), self.payload.number(), self.payload.number());
                 if used > 0
                     && self.context.shared.hooks.know_used_stack()
@@ -216,6 +221,12 @@ impl<'b> Scene<'_, 'b, '_> {
         self.task_of(number)
     }
 
+    /// The task whose properties follow.
+    fn described_task(&mut self) -> Option<TaskId> {
+        let number = self.payload.number();
+        if self.context.shared.nobody == Some(number) { None } else { self.task_of(number) }
+    }
+
     fn task_of(&mut self, number: u32) -> Option<TaskId> {
         if self.context.shared.idle_task == Some(number) {
             let (core, session) = (self.core(), self.input.session);
@@ -232,12 +243,37 @@ impl<'b> Scene<'_, 'b, '_> {
         if self.input.lives.is_empty() { 0 } else { self.input.lives.get(&task).copied().unwrap_or(0) }
     }
 
+    /// A task starts. One that runs, and has not said that it stops or waits, is kept from running meanwhile, by executors in interrupts.
+    fn nest(&mut self, task: TaskId) {
+        if !self.context.shared.hooks.nest() {
+            return;
+        }
+        let state = self.state();
+        let outer = state.running.filter(|&outer| outer != task && !state.is_idle && !state.has_reason);
+        if let Some(at) = state.preempted.iter().position(|&one| one == task) {
+            state.preempted.truncate(at);
+        } else if let Some(outer) = outer.filter(|_| state.preempted.len() < NESTING_LIMIT) {
+            state.preempted.push(outer);
+        }
+    }
+
+    /// The task goes on that was kept from running last.
+    fn resume(&mut self) {
+        let state = self.state();
+        if let Some(task) = state.preempted.pop() {
+            (state.running, state.is_idle, state.has_reason) = (Some(task), false, false);
+            self.push(EventKind::SwitchedIn(task));
+        }
+    }
+
     fn switch(&mut self, task: TaskId, is_idle: bool) {
         let state = self.state();
         (state.running, state.is_idle, state.has_reason, state.hooked) = (Some(task), is_idle, false, None);
         (state.is_moving, state.moved) = (None, None);
-        // The scheduler runs after all interrupts, even if the end of one is not recorded.
-        while let Some(isr) = self.state().isrs.pop() {
+        // The scheduler runs after all interrupts, even if the end of one is not recorded. An executor runs in one.
+        while self.context.shared.hooks != Hooks::Embassy
+            && let Some(isr) = self.state().isrs.pop()
+        {
             self.push(EventKind::IsrExit(isr));
         }
         self.push(EventKind::SwitchedIn(task));
@@ -250,6 +286,7 @@ impl<'b> Scene<'_, 'b, '_> {
             self.input.void_packets = void_packets;
             return;
         }
+        self.state().preempted.retain(|&one| one != task);
         let (running, has_reason) = (self.state().running, self.state().has_reason);
         if running == Some(task) && !has_reason {
             self.push_reason(task);
@@ -306,6 +343,9 @@ impl<'b> Scene<'_, 'b, '_> {
         }
         if stop == Stop::Followed {
             return;
+        }
+        if !self.state().preempted.is_empty() {
+            return self.resume();
         }
         let (core, session) = (self.core(), self.input.session);
         let idle = self.context.shared.idle(core, session, self.out.entities);

@@ -17,10 +17,13 @@ use crate::model::{
     CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, RecentMap,
     RecordedWaits, Session, Task, TaskId, TaskKind,
 };
-use crate::symbols::exception_name;
+use crate::symbols::{Symbols, exception_name};
 
 /// More names are looked up each time.
 const NAMES_LIMIT: usize = 1 << 16;
+
+/// The end of the names of variables that hold all tasks of a function in embassy.
+const EMBASSY_POOL: &str = "::POOL";
 
 /// The numbers of lanes, by purpose.
 mod lane {
@@ -70,6 +73,8 @@ pub struct Shared {
     pub system: BTreeMap<String, String>,
     /// The operating system whose hooks record.
     pub hooks: Hooks,
+    /// The id that embassy's executor names instead of that of each task without a name.
+    pub nobody: Option<u32>,
     /// Which waits of tasks are recorded.
     pub waits: RecordedWaits,
     /// The names of modules, by event offset.
@@ -82,6 +87,8 @@ pub struct Shared {
     pub has_functions: bool,
     pub inferred_functions: Option<u16>,
     pub names: Names,
+    /// The program, whose variables name what has no name.
+    symbols: Option<Arc<Symbols>>,
     /// Those of tasks and resources that were used, as handles, if they have one.
     name_ids: RecentMap<Option<NameId>>,
     ended: BTreeSet<u16>,
@@ -137,7 +144,11 @@ impl Shared {
             }
         }
         let os = system.get("O").map(String::as_str).unwrap_or_default();
-        let hooks = Hooks::of(os);
+        let hooks = match Hooks::of(os) {
+            Hooks::Other if facts().any(|facts| facts.nobody().is_some()) => Hooks::Embassy,
+            hooks => hooks,
+        };
+        let nobody = facts().find_map(|facts| facts.nobody()).filter(|_| hooks == Hooks::Embassy);
         let is_espressif = setups.iter().any(|setup| setup.reading == Reading::CoreBit);
         let kernel = if is_espressif { Some(Kernel::FreeRtosEspressif) } else { hooks.kernel(os) };
         // Where the hooks record it, no task was made ready.
@@ -164,11 +175,11 @@ impl Shared {
         }
         let mut module_events = ModuleEvents::default();
         facts().for_each(|facts| module_events.append(facts.module_events.clone()));
-        let symbols = setups.first().and_then(|setup| setup.options.program.as_ref()).map(|program| &*program.symbols);
+        let symbols = setups.first().and_then(|setup| setup.options.program.as_ref()).map(|program| program.symbols.clone());
         let heap_of_file = descriptions.id_of(HEAP_EVENT).map(|id| id..=id.saturating_add(1));
         // ESP-IDF's file says that the first module is the heap, whatever it is.
         let is_described = |id| descriptions.get(id).is_some() && !heap_of_file.as_ref().is_some_and(|heap| heap.contains(&id));
-        let inferred_functions = symbols.and_then(|symbols| module_events.functions(symbols, is_described));
+        let inferred_functions = symbols.as_deref().and_then(|symbols| module_events.functions(symbols, is_described));
         if let Some(first) = inferred_functions {
             descriptions.add_module(first, functions::EVENTS);
         }
@@ -198,7 +209,7 @@ impl Shared {
             _ => None,
         };
         let mut tasks: Vec<u32> = facts().flat_map(|facts| facts.tasks.keys()).copied().collect();
-        tasks.retain(|&task| Some(task) != idle_task);
+        tasks.retain(|&task| Some(task) != idle_task && Some(task) != nobody);
         tasks.sort_unstable();
         tasks.dedup();
         let mut interrupts: Vec<(CoreId, u32)> = Vec::new();
@@ -215,6 +226,7 @@ impl Shared {
             kernel,
             system,
             hooks,
+            nobody,
             waits,
             modules,
             heap_offset,
@@ -222,6 +234,7 @@ impl Shared {
             has_functions,
             inferred_functions,
             names: Names::new(setups),
+            symbols,
             name_ids: RecentMap::default(),
             ended,
             inherit,
@@ -241,8 +254,31 @@ impl Shared {
         self.data_types.get(&data).copied()
     }
 
+    /// The name of a task or resource: the recorded one, or that of the variable that it is in the program.
+    fn name(&self, kind: Named, id: u32, session: u32, life: u32) -> Option<Arc<str>> {
+        let recorded = self.names.get(kind, id, session, life).filter(|name| !name.is_empty());
+        recorded.or_else(|| self.variable(self.init(session).address(id.into())))
+    }
+
+    /// The variable that begins at an address. Of embassy's, which has room for several tasks of one function, any part.
+    fn variable(&self, address: u64) -> Option<Arc<str>> {
+        let (name, offset) = self.symbols.as_ref()?.data_at(address)?;
+        match name.strip_suffix(EMBASSY_POOL) {
+            Some(function) => Some(function.into()),
+            None => Some(Arc::from(name)).filter(|_| offset == 0),
+        }
+    }
+
+    /// How many tasks have no recorded name, but are variables of the program.
+    pub fn variables(&self) -> usize {
+        let is_variable = |&&task: &&u32| {
+            self.names.get(Named::Task, task, 0, 0).is_none() && self.variable(self.init(0).address(task.into())).is_some()
+        };
+        self.tasks.iter().filter(is_variable).count()
+    }
+
     pub fn task_names(&self) -> usize {
-        self.names.ids(Named::Task).len()
+        self.names.ids(Named::Task).iter().filter(|&&task| Some(task) != self.nobody).count()
     }
 
     /// Makes the entities of all sessions up to this one.
@@ -322,7 +358,7 @@ impl Shared {
         if let Some(task) = self.ids(session)?.tasks.get(key) {
             return Some(task);
         }
-        let name = self.names.get(Named::Task, id, session, life).filter(|name| !name.is_empty());
+        let name = self.name(Named::Task, id, session, life);
         let kind = match name.as_deref() {
             Some(name) if name.starts_with("IDLE") || name == "idle" => TaskKind::Idle,
             Some("Tmr Svc") => TaskKind::TimerService,
@@ -368,7 +404,7 @@ impl Shared {
         if let Some(object) = self.ids(session)?.objects.get(u64::from(id)) {
             return Some(object);
         }
-        let name = self.names.get(Named::Resource, id, session, 0);
+        let name = self.name(Named::Resource, id, session, 0);
         let number = self.init(session).address(id.into()) as u32;
         let object = Object { number, name, kind: ObjectKind::Unknown, session, giving_is_unrecorded: false };
         let object = entities.add_object(object)?;
@@ -390,7 +426,7 @@ impl Shared {
 
     #[cold]
     fn new_name(&mut self, kind: Named, id: u32, life: u32, session: u32, key: u64, entities: &mut Entities) -> Option<NameId> {
-        let name = self.names.get(kind, id, session, life).filter(|name| !name.is_empty());
+        let name = self.name(kind, id, session, life);
         let name = name.and_then(|name| entities.add_name(&name));
         if life == 0 && self.name_ids.len() < NAMES_LIMIT {
             self.name_ids.insert(key, name);

@@ -58,6 +58,8 @@ struct CoreState {
     is_idle: bool,
     /// Whether the running task has said why it will leave.
     has_reason: bool,
+    /// Tasks that an executor in an interrupt keeps from running, the outermost first.
+    preempted: Vec<TaskId>,
     isrs: Vec<IsrId>,
     timers: Vec<LaneId>,
     /// Whether a call is open that moves a task from one list of ready tasks to another, and the task whose priority was set last.
@@ -411,6 +413,15 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
     let tasks = shared.task_names();
     if tasks > 0 {
         detail("names", format!("{tasks} tasks"), "recorded in the capture");
+    }
+    let variables = shared.variables();
+    if variables > 0 {
+        let tasks = if variables == 1 { "task" } else { "tasks" };
+        detail(
+            "names from the program",
+            format!("{variables} {tasks}"),
+            "inferred: variables at the addresses of tasks without a name",
+        );
     }
     for (path, _) in setups.first().map(|setup| setup.options.descriptions.as_slice()).unwrap_or(&[]) {
         detail("descriptions", format!("{} events", shared.descriptions.len()), path);

@@ -571,6 +571,14 @@ impl ScanFacts {
         all.next().filter(|_| is_whole && all.next().is_none())
     }
 
+    /// The id of the address 0, if a task of it has a name but never runs: embassy's executor says so for each task without a name.
+    pub fn nobody(&self) -> Option<u32> {
+        let init = self.init.filter(|init| init.ram_base != 0)?;
+        let id = (0_u32.wrapping_sub(init.ram_base as u32)).checked_shr(init.id_shift)?;
+        let is_used = self.tasks.get(&id).is_none_or(|task| task.runs);
+        (self.names.contains_key(&(Named::Task, id)) && !is_used).then_some(id)
+    }
+
     fn append(&mut self, next: ScanFacts) {
         let base = self.ticks;
         let mut excess = self.excess + next.excess;
