@@ -22,7 +22,7 @@ pub const REQUIRE_MATCH: OptionSpec = OptionSpec {
 };
 
 /// The program, as given.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ElfFile {
     /// The name of its file.
     pub path: String,

@@ -3,6 +3,7 @@
 use super::{BuildIdVerdict, Frame, Function, Shortcoming, SymbolsError, Vector};
 
 /// No value of it exists.
+#[derive(Debug)]
 pub enum Symbols {}
 
 impl Symbols {

@@ -34,6 +34,12 @@ pub struct Symbols {
     shortcomings: Vec<Shortcoming>,
 }
 
+impl std::fmt::Debug for Symbols {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("Symbols").field("machine", &self.machine).finish_non_exhaustive()
+    }
+}
+
 struct StoredFunction {
     start: u64,
     end: u64,

@@ -314,6 +314,35 @@ fn without_target_info_the_other_records_are_still_read() {
     assert!(slices(&conversion.read(), "/steps").iter().any(|(path, _)| path.contains("/Philo_inst[0]/")));
 }
 
+/// The program names what no dictionary does: a variable, a part of one, and a function by its pointer, which says "Thumb".
+#[test]
+fn objects_and_functions_are_named_by_the_program() {
+    let path = format!("{}/testdata/symbols/pump.elf", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(path).expect("the program is there").into();
+    let config = Config::new(Sizes::default(), 721);
+    let (mut capture, mut target) = (Vec::new(), captures::encoder(config));
+    target.record(Kind::TargetInfo, &[Value::Bytes(&captures::info(true, config))], &mut capture);
+    target.record(Kind::ObjDict, &[Value::Uint(0xE8), Value::Bytes(b"recorded")], &mut capture);
+    for object in [0x2000_0000, 0x2000_0002, 0x3000_0000, 0xE8, 0] {
+        target.numbers(Kind::StateEntry, &[object, 0x5D], &mut capture);
+    }
+    let entered = |subject: &Subject| {
+        let mut all = Vec::new();
+        subject.each_record(&capture, Cut::WHOLE, |view| {
+            let seen = Seen::of(view);
+            all.extend((seen.record == "QEP_STATE_ENTRY").then(|| (seen.get("obj").to_owned(), seen.get("state").to_owned())));
+        });
+        all
+    };
+    let mut subject = Subject::new("qs");
+    assert_eq!(entered(&subject)[0], ("0x20000000".to_owned(), "0x0000005D".to_owned()));
+    subject.options.own.push(("elf", OptionValue::File { path: "pump.elf".into(), bytes }));
+    let objects = ["pump_ticks", "pump_ticks+0x2", "0x30000000", "recorded", "NULL"];
+    assert_eq!(entered(&subject), objects.map(|object| (object.to_owned(), "pump_read".to_owned())));
+    let details = subject.convert(&capture, Cut::WHOLE).summary.facts.details;
+    assert!(details.iter().any(|detail| detail.name == "program" && detail.value == "pump.elf"));
+}
+
 #[test]
 fn a_session_has_its_own_process_and_names() {
     let capture = captures::all().into_iter().find(|capture| capture.name == "two_sessions").unwrap();

@@ -5,6 +5,7 @@ use super::layout::{Config, Sizes};
 use super::scan::ScanFacts;
 use super::sessions::{self, Sessions, TargetOptions};
 use super::{InputOptions, info};
+use crate::format::program::shortcomings;
 use crate::format::{Detail, Facts};
 use crate::model::{Certainty, Finding, Matter, Rate, Ticks};
 
@@ -150,7 +151,16 @@ pub(super) fn add_target(sessions: &Sessions, options: &TargetOptions, facts: &S
         let value = format!("{} of {}", inferred.fitting, inferred.all);
         detail("records that fit the sizes", value, "measured".to_owned());
     }
-    detail("names", sessions.all.iter().map(|session| session.names.count()).sum::<usize>().to_string(), "measured".to_owned());
+    let names = sessions.all.iter().map(|session| session.names.count()).sum::<usize>();
+    detail("names", names.to_string(), "measured".to_owned());
+    if let Some(program) = &options.program {
+        let source = "given by an option: names of objects and functions that no dictionary has".to_owned();
+        detail("program", program.path.clone(), source);
+        report.hints.extend(shortcomings(&program.path, &program.symbols));
+    } else if names == 0 {
+        let hint = "No names are recorded: --qs-dict FILE.dic gives them, and --elf FILE those of objects and functions.";
+        report.hints.push(hint.to_owned());
+    }
     if sessions.all.iter().all(|session| session.info.is_none())
         && facts.evidence.as_ref().is_some_and(|evidence| evidence.is_from_host())
     {

@@ -29,6 +29,7 @@ pub mod sessions;
 
 use std::sync::Arc;
 
+use super::program::{ELF, ElfFile};
 use super::{ErasedRecording, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Probe, erase};
 use crate::model::Rate;
 use dic::Dictionary;
@@ -41,6 +42,7 @@ use sessions::TargetOptions;
 pub struct Qs;
 
 const OPTIONS: &[OptionSpec] = &[
+    ELF,
     OptionSpec {
         name: "qs-dict",
         kind: OptionKind::File("FILE.dic"),
@@ -153,6 +155,7 @@ impl InputOptions {
             }
             options.target.dictionary = Some(Arc::new(dictionary));
         }
+        options.target.program = ElfFile::read(from, None)?;
         if let Some(text) = from.text("qs-tick-hz") {
             let found =
                 |_| wrong("qs-tick-hz", format!("{text:?} is not a frequency"), "give ticks per second like 100 or 1000/3");

@@ -3,10 +3,14 @@
 //! An object's or function's key is its address. A signal's is the pair of its number and an object: the same number may mean
 //! different signals for different objects.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::layout::Layout;
 use super::record::{Field, Kind};
+use crate::symbols::Symbols;
 
 /// The limit of names of one kind. A real target has some thousands.
 pub const NAMES_LIMIT: usize = 1 << 16;
@@ -21,6 +25,8 @@ pub struct Names {
     signals_alone: FxHashMap<u32, Option<Box<str>>>,
     records: FxHashMap<u8, Box<str>>,
     enums: FxHashMap<(u8, u8), Box<str>>,
+    /// The program, for objects and functions that no dictionary names.
+    program: Option<Arc<Symbols>>,
 }
 
 /// The id of the application record that unit tests send.
@@ -92,22 +98,36 @@ impl Names {
         }
     }
 
+    /// Takes names of objects and functions that no dictionary has from the program.
+    pub fn use_program(&mut self, program: &Arc<Symbols>) {
+        self.program = Some(program.clone());
+    }
+
     /// The number of names.
     #[must_use]
     pub fn count(&self) -> usize {
         self.objects.len() + self.functions.len() + self.signals.len() + self.records.len() + self.enums.len()
     }
 
-    /// The name of an object.
+    /// The name of an object: the recorded one, or that of the variable of the program that it lies in, as `pumps+0x40`.
     #[must_use]
-    pub fn object(&self, address: u64) -> Option<&str> {
-        self.objects.get(&address).map(|name| &**name)
+    pub fn object(&self, address: u64) -> Option<Cow<'_, str>> {
+        if let Some(name) = self.objects.get(&address) {
+            return Some(Cow::Borrowed(name));
+        }
+        let (name, offset) = self.program.as_ref().filter(|_| address != 0)?.data_at(address)?;
+        Some(if offset == 0 { name.into_string() } else { format!("{name}+{offset:#x}") }.into())
     }
 
     /// The name of a function.
     #[must_use]
     pub fn function(&self, address: u64) -> Option<&str> {
-        self.functions.get(&address).map(|name| &**name)
+        if let Some(name) = self.functions.get(&address) {
+            return Some(name);
+        }
+        let function = self.program.as_ref().filter(|_| address != 0)?.function_at(address)?;
+        // The lowest bit of a function pointer may say "Thumb".
+        (address - function.start <= 1).then_some(function.name)
     }
 
     /// The name of a signal of an object: its own, else the global one. Object 0: an unknown object.

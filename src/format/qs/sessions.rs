@@ -12,6 +12,7 @@ use super::pieces::CopiedPieces;
 use super::record::{Field, Kind};
 use super::scan::ScanFacts;
 use crate::clock::SESSIONS_LIMIT;
+use crate::format::program::ElfFile;
 use crate::model::Certainty;
 
 /// The user's options for the target.
@@ -23,6 +24,8 @@ pub struct TargetOptions {
     pub version: Option<u16>,
     /// A dictionary file.
     pub dictionary: Option<Arc<Dictionary>>,
+    /// The program that ran.
+    pub program: Option<ElfFile>,
 }
 
 /// The source of a fact, the best first.
@@ -165,6 +168,9 @@ impl Sessions {
         }
         if let Some(dictionary) = &options.dictionary {
             self.all.iter_mut().for_each(|session| Arc::make_mut(session).names.fill_from(&dictionary.names));
+        }
+        if let Some(program) = &options.program {
+            self.all.iter_mut().for_each(|session| Arc::make_mut(session).names.use_program(&program.symbols));
         }
     }
 }

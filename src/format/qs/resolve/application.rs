@@ -50,7 +50,7 @@ impl RecordResolver<'_, '_> {
                 self.signal(signal.into(), object).map_or(ArgValue::Uint(signal.into()), ArgValue::Name)
             }
             Element::Object(address) => match self.from.names.object(address) {
-                Some(name) => self.out.entities.add_name(name).map_or(ArgValue::Hex(address), ArgValue::Name),
+                Some(name) => self.out.entities.add_name(&name).map_or(ArgValue::Hex(address), ArgValue::Name),
                 None => ArgValue::Hex(address),
             },
             Element::Function(address) => match self.from.names.function(address) {

@@ -683,7 +683,7 @@ impl RecordResolver<'_, '_> {
     pub(super) fn named(&mut self, address: u64) -> ArgValue {
         let width = self.from.layout.config.sizes.object;
         let text = match self.from.names.object(address) {
-            Some(name) => name.to_owned(),
+            Some(name) => name.into_owned(),
             None => super::super::names::address_text(address, width),
         };
         self.out.entities.add_name(&text).map_or(ArgValue::Hex(address), ArgValue::Name)

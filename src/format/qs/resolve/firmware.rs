@@ -1,5 +1,7 @@
 //! The entities of the common model for the firmware of one session. They are made at their first use.
 
+use std::borrow::Cow;
+
 use super::super::info::TargetInfo;
 use super::super::names::address_text;
 use super::super::sessions::{Session as QsSession, Source};
@@ -322,7 +324,7 @@ impl Firmware {
     fn make_machine(&mut self, object: usize, from: &QsSession, entities: &mut Entities) -> Option<MachineId> {
         let place = self.tables.objects.get_mut(object)?;
         let address = address_text(place.address, from.layout.config.sizes.object);
-        let name = from.names.object(place.address).map_or_else(|| address.clone(), str::to_owned);
+        let name = from.names.object(place.address).map_or_else(|| address.clone(), Cow::into_owned);
         let description = Some(format!("at {address}").into());
         place.machine = entities.add_machine(Machine { name: name.into(), description, session: self.session });
         place.machine
@@ -349,7 +351,7 @@ impl Firmware {
             return Some(lane);
         }
         let name = match from.names.object(known.address) {
-            Some(name) => name.to_owned(),
+            Some(name) => name.into_owned(),
             None => address_text(known.address, from.layout.config.sizes.object),
         };
         let lane = self.lane(&name, object as u32, kind, Some(part), entities);

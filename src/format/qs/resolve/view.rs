@@ -65,7 +65,7 @@ impl ViewFields {
                 Code::Object if is_entry => view.address(name, value, width, None),
                 Code::Function if is_entry => view.address(name, value, width, None),
                 Code::Signal(_) if is_entry => view.push(name, ViewValue::Uint(value)),
-                Code::Object => view.address(name, value, width, names.object(value)),
+                Code::Object => view.address(name, value, width, names.object(value).as_deref()),
                 Code::Function => view.address(name, value, width, names.function(value)),
                 Code::Signal(object) => {
                     let object = object.filter(|&object| fields.has(object)).map(|object| fields.uint(object));
@@ -126,7 +126,7 @@ impl ViewFields {
             offset += usize::from(width);
             match code {
                 Code::Object => {
-                    self.address(name, value, width, names.object(value));
+                    self.address(name, value, width, names.object(value).as_deref());
                     object = Some(value);
                 }
                 Code::Function => self.address(name, value, width, names.function(value)),
@@ -162,9 +162,9 @@ impl ViewFields {
                 Element::Memory(bytes) => self.push(&name, ViewValue::Bytes(bytes.to_vec())),
                 Element::Signal { signal, object } => {
                     self.signal(&name, signal.into(), Some(object), names);
-                    self.address(&format!("{name}_obj"), object, sizes.object, names.object(object));
+                    self.address(&format!("{name}_obj"), object, sizes.object, names.object(object).as_deref());
                 }
-                Element::Object(address) => self.address(&name, address, sizes.object, names.object(address)),
+                Element::Object(address) => self.address(&name, address, sizes.object, names.object(address).as_deref()),
                 Element::Function(address) => self.address(&name, address, sizes.function, names.function(address)),
             }
         }
