@@ -438,7 +438,7 @@ mod tests {
         file.extend_from_slice(b"tail");
         let input = open(file).unwrap();
         assert_eq!(input.bytes(), data);
-        let expected = format!("4 bytes after the gzip stream (byte {end} of the file) are not gzip");
+        let expected = format!("what follows the gzip stream (byte {end} of the file) is not gzip: 4 bytes");
         assert_eq!(input.damages()[0].detail, expected);
     }
 

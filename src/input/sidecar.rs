@@ -239,7 +239,7 @@ mod tests {
     fn damage_is_reported_and_the_rest_used() {
         let read = parse(text(&["{", "\u{0}\u{1}", r#"{"note":7}"#, r#"{"note":"source_silent","offset":3}"#, "[]"]), 10);
         assert_eq!(read.notes.len(), 1);
-        assert_eq!(read.hints, ["3 lines of the notes of the recorder (.traceconv.jsonl) are not JSON objects."]);
+        assert_eq!(read.hints, ["Not JSON objects in the notes of the recorder (.traceconv.jsonl): 3 lines."]);
     }
 
     #[test]
