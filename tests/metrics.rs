@@ -403,7 +403,7 @@ fn what_verdicts_do_not_cover_is_noted() {
         line
     };
     assert_eq!(note("demo.bin", ""), None);
-    let lossy = "losses: 1, at least 1 events: nothing is measured across them";
+    let lossy = "losses: 1, at least 1 event: nothing is measured across them";
     assert_eq!([note("damaged.bin", ""), note("damaged.bin", "--md")], [Some(lossy.into()), Some(lossy.into())]);
     assert_eq!(note("dpp.bin", "").unwrap(), "nothing lost; time unit assumed");
     let (_, json, _) = run("stats -q --json dpp.bin");
@@ -411,6 +411,40 @@ fn what_verdicts_do_not_cover_is_noted() {
     assert_eq!(note(&saved, "").unwrap(), "nothing lost; time unit assumed", "what is saved is as sure");
     let (_, text, _) = run("stats -q dpp.bin");
     assert!(text.ends_with("\nLosses: none; time unit assumed\n"), "{text}");
+}
+
+/// A change may come from an assumed time unit: who compares with a recording that has one is told.
+#[test]
+fn a_difference_names_the_assumptions_of_both() {
+    let dir = tempfile::tempdir().unwrap();
+    let [saved, base] = ["s.json", "b.json"].map(|name| dir.path().join(name).display().to_string());
+    assert_eq!(run(&format!("stats -q --json dpp.bin -o {saved}")).0, 0);
+    assert_eq!(run(&format!("baseline -q dpp.bin {saved} -o {base}")).0, 0);
+    let note = |inputs: &str, form: &str| {
+        let (_, text, _) = run(&format!("diff -q {form} {inputs}"));
+        let line = text.lines().find_map(|line| line.strip_prefix("note: ")).map(str::to_owned);
+        line.unwrap_or_default()
+    };
+    assert_eq!(note("before.bin after.bin", ""), "");
+    let one = "dpp.bin: time unit assumed, unlike the other: their times may not be comparable";
+    assert_eq!([note("demo.bin dpp.bin", ""), note("demo.bin dpp.bin", "--md"), note("dpp.bin demo.bin", "")], [one; 3]);
+    assert_eq!(note("--clock-hz 1M dpp.bin dpp.bin", ""), "");
+    for other in ["dpp.bin", &saved, &base] {
+        assert_eq!(note(&format!("{other} dpp.bin"), ""), "both: time unit assumed", "{other}");
+    }
+    let (_, json, _) = run("diff -q --json dpp.bin demo.bin");
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["notes"], serde_json::json!([one]));
+}
+
+/// What gives nothing is said: stacks of a recording without tasks and functions, a baseline of different firmwares.
+#[test]
+fn empty_results_are_noted() {
+    let (status, text, said) = run("stats --folded dpp.bin");
+    assert_eq!((status, text.as_str()), (0, ""));
+    assert!(said.ends_with("warning: dpp.bin: there is nothing to fold: it records neither tasks nor functions\n"), "{said}");
+    let (status, _, said) = run("baseline demo.bin dpp.bin");
+    assert!(status == 0 && said.contains("warning: no task, interrupt or other thing is in all runs"), "{said}");
+    assert!(!run("baseline before.bin after.bin").2.contains("warning"));
 }
 
 /// A baseline of several runs; and the other forms of a base: a report, compressed, standard input.

@@ -66,6 +66,22 @@ fn a_wrong_value_of_a_formats_own_option_is_wrong_usage() {
     assert_eq!(desk.names(), ["a.bin", "b.toml", "broken.toml", "bytes.toml", "p.bin"]);
 }
 
+/// A minus sign begins a value here, not an option.
+#[test]
+fn a_negative_value_is_answered_with_what_is_expected() {
+    let desk = Desk::with("a.bin", &demo());
+    for (line, said) in [
+        ("a.bin --max-lost -1", "a number of events (10) or a share of them (0.5%) is expected"),
+        ("stats a.bin --rows -1", "a whole number is expected, e.g. 20"),
+        ("diff a.bin a.bin --rows -1", "a whole number is expected, e.g. 20"),
+        ("diff a.bin a.bin --fail-over -5%", "per cent are expected, e.g. 5%"),
+        ("diff a.bin a.bin --min-points -1", "per cent are expected, e.g. 5%"),
+        ("baseline a.bin --to -1ms", "times are not negative"),
+    ] {
+        desk.run(line).ends(2).says(&[said]);
+    }
+}
+
 #[test]
 fn what_options_name_to_be_read_is_not_overwritten() {
     let desk = Desk::with("a.bin", &demo());

@@ -11,10 +11,10 @@ use super::diff::DiffArgs;
 use super::merging::MergeArgs;
 use super::own_options::OwnOptions;
 use super::trace_file::FormArgs;
-use super::values::{MaxLost, parse_max_lost, parse_time};
+use super::values::{MaxLost, parse_bytes, parse_max_lost, parse_rows, parse_time};
 use crate::format::FORMATS;
 use crate::input::MAX_DECOMPRESSED_BYTES;
-use crate::model::{Rate, whole_number};
+use crate::model::Rate;
 use crate::pipeline::{EventDetail, TimeBound};
 
 const EXIT_STATUS: &str = "\
@@ -194,7 +194,7 @@ pub(super) struct ConvertArgs {
     pub(super) strict_time: bool,
 
     /// Exit with 3 if more events were lost in a trace, e.g. `10` or `0.5%`
-    #[arg(long, value_name = "N|N%", value_parser = parse_max_lost)]
+    #[arg(long, value_name = "N|N%", value_parser = parse_max_lost, allow_hyphen_values = true)]
     pub(super) max_lost: Option<MaxLost>,
 
     /// The name of the firmware in the trace [default: the input's name]
@@ -315,7 +315,7 @@ pub(super) struct StatsArgs {
     pub(super) to: Option<TimeBound>,
 
     /// The maximum number of rows of a table
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = parse_rows, allow_hyphen_values = true)]
     pub(super) rows: usize,
 
     #[command(flatten)]
@@ -352,10 +352,6 @@ impl From<DetailArg> for EventDetail {
 
 fn format_names() -> PossibleValuesParser {
     PossibleValuesParser::new(FORMATS.iter().map(|format| PossibleValue::new(format.name()).help(format.title())))
-}
-
-fn parse_bytes(text: &str) -> Result<u64, String> {
-    whole_number(text).map_err(|_| format!("`{text}` is not a number of bytes (k, M and G may follow), e.g. 2G"))
 }
 
 /// More threads than this are a slip of the finger.

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::Status;
 use super::args::{MoreInputs, ReadArgs};
-use super::plan::{Place, PlanError, Recordings, SourceName, plan_many, reading};
+use super::plan::{Place, PlanError, Recordings, SourceName, Verbosity, plan_many, reading};
 use super::recording_figures::{PartArgs, Summaries, json, measure, report_problems, write_result};
+use super::{Status, say};
 use crate::metrics::Figure;
 use crate::metrics::baseline::BaselineFile;
+use crate::model::{Certainty, Finding};
 use crate::report::TOOL_VERSION;
 
 #[derive(Debug, ClapArgs)]
@@ -40,9 +41,16 @@ pub(super) fn main(args: &BaselineArgs) -> Result<Status, PlanError> {
     let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], &args.read, Vec::new())?;
     let mut status = report_problems(&problems);
     let mut runs: Vec<(String, Vec<Figure>)> = Vec::new();
+    let mut findings: Vec<Finding> = Vec::new();
     let mut summaries = Summaries::new(recordings.len(), args.more.skip_unrecognised, reading.verbosity);
     for sources in &recordings {
         let (inputs, figures) = measure(sources, &reading, &options, &output, &mut summaries);
+        for finding in inputs.iter().flat_map(|input| &input.findings) {
+            let is_known = findings.iter().any(|one| (one.of, one.certainty) == (finding.of, finding.certainty));
+            if finding.of.is_of_time() && finding.certainty >= Certainty::Assumed && !is_known {
+                findings.push(finding.clone());
+            }
+        }
         match figures {
             Some(figures) => runs.push((sources.first().map_or_else(String::new, SourceName::as_typed), figures)),
             None if summaries.skips(&inputs) => {}
@@ -53,6 +61,11 @@ pub(super) fn main(args: &BaselineArgs) -> Result<Status, PlanError> {
     if status != Status::Done || runs.is_empty() {
         return Ok(status.max(Status::Failed));
     }
-    let file = BaselineFile::new(TOOL_VERSION, &runs);
+    let mut file = BaselineFile::new(TOOL_VERSION, &runs);
+    file.findings = findings.iter().filter_map(|finding| serde_json::to_value(finding).ok()).collect();
+    let of_all = file.figures.iter().filter(|figure| !figure.section.is_empty() && figure.count == file.runs);
+    if runs.len() > 1 && of_all.count() == 0 && reading.verbosity > Verbosity::Quiet {
+        say("warning: no task, interrupt or other thing is in all runs: they are not of the same firmware\n");
+    }
     Ok(write_result(&output, "the baseline", json(&file).map_err(Into::into), status))
 }

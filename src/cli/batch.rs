@@ -11,6 +11,7 @@ use super::output::{create_parent, write_text};
 use super::plan::{ConvertPlan, Verbosity, file, shown};
 use super::progress::ProgressMeter;
 use super::{Status, color, say, say_as_is};
+use crate::model::counted;
 use crate::pipeline::Team;
 use crate::report::{Report, junit, markdown, table, totals};
 
@@ -98,11 +99,11 @@ fn convert_all(converter: &Converter<'_>, done: &mut dyn FnMut(Outcome)) {
 fn print_table(plan: &ConvertPlan, report: &Report) {
     let Report { inputs, output_bytes, wall_seconds, .. } = report;
     let traces = report.traces.iter().filter(|trace| trace.output_bytes > 0).count();
-    let noun = if traces == 1 { "trace" } else { "traces" };
+    let traces = counted(traces, "trace");
     let place = plan.output_dir.as_deref().map(shown);
     let written = match place {
-        Some(place) => format!("{place} ({traces} {noun}, {output_bytes} bytes, {wall_seconds:.2} s)"),
-        None => format!("{traces} {noun} beside the inputs ({output_bytes} bytes, {wall_seconds:.2} s)"),
+        Some(place) => format!("{place} ({traces}, {output_bytes} bytes, {wall_seconds:.2} s)"),
+        None => format!("{traces} beside the inputs ({output_bytes} bytes, {wall_seconds:.2} s)"),
     };
     say_as_is(&format!("{}{}\n  -> {written}\n", table(inputs, color::status), totals(inputs)));
 }

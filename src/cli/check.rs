@@ -15,6 +15,7 @@ use super::{Status, say};
 use crate::metrics::budget::Budget;
 use crate::metrics::check::{Outcome, Verdict, check};
 use crate::metrics::{Figure, list, text};
+use crate::model::counted;
 use crate::report::stats::doubts;
 use crate::report::{Case, CaseOutcome, InputReport, Problem, Suite, TOOL_VERSION, junit_document};
 use crate::stats::text::markdown_escaped;
@@ -245,7 +246,7 @@ fn note(figures: &[Figure], inputs: &[InputReport]) -> Option<String> {
     };
     let losses = match (of_recording("losses"), of_recording("lost_events")) {
         (0.0, _) => "nothing lost".into(),
-        (losses, lost) => format!("losses: {losses}, at least {lost} events: nothing is measured across them"),
+        (losses, lost) => format!("losses: {losses}, at least {}: nothing is measured across them", counted(lost, "event")),
     };
     let note = losses + &doubts(inputs);
     (note != "nothing lost").then_some(note)

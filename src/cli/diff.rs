@@ -9,13 +9,15 @@ use super::args::ReadArgs;
 use super::plan::{Place, PlanError, Verbosity, path_text, plan_recordings, reading, shown};
 use super::recording_figures::{PartArgs, Summaries, json, measure, write_result};
 use super::source::name_in_sentence;
-use super::values::parse_time;
+use super::values::{parse_percent, parse_rows, parse_time};
 use super::{Status, say};
 use crate::metrics::diff::{Change, Diff, DiffOptions, FailOnNew, diff};
 use crate::metrics::rule::Selector;
 use crate::metrics::{Figure, text};
 use crate::pipeline::TimeBound;
+use crate::report::stats::doubts;
 use crate::report::{InputReport, TOOL_VERSION};
+use crate::stats::text::markdown_escaped;
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct DiffArgs {
@@ -30,7 +32,7 @@ pub(super) struct DiffArgs {
     /// Exit with 3 if something got worse by more than this, e.g. `5%`, or if there is nothing to compare
     ///
     /// Single events (minima, maxima) and changes within the noise do not fail unless --only names them.
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, allow_hyphen_values = true)]
     pub(super) fail_over: Option<f64>,
 
     /// Which things fail if they are only in the new one [default: tasks with --fail-over, else none]
@@ -40,7 +42,7 @@ pub(super) struct DiffArgs {
     /// Ignore changes that are not greater than this, unless --fail-over is less
     ///
     /// Also ignored are changes of less than 16 bytes, of less than 1 in counts and rates, and those below --min-time and --min-points.
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%")]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%", allow_hyphen_values = true)]
     pub(super) min_change: f64,
 
     /// Ignore changes of a time that are smaller than this
@@ -48,7 +50,7 @@ pub(super) struct DiffArgs {
     pub(super) min_time: u64,
 
     /// Ignore changes of a share that are smaller than this many percentage points
-    #[arg(long, value_name = "POINTS", value_parser = parse_percent, default_value = "0.01")]
+    #[arg(long, value_name = "POINTS", value_parser = parse_percent, default_value = "0.01", allow_hyphen_values = true)]
     pub(super) min_points: f64,
 
     /// Compare only metrics of this form, e.g. `task.*.cpu_percent` or `isr.*.max_us`; may be repeated
@@ -56,7 +58,7 @@ pub(super) struct DiffArgs {
     pub(super) only: Vec<String>,
 
     /// How many changes are listed at most
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_rows, allow_hyphen_values = true)]
     pub(super) rows: usize,
 
     /// Where to write the differences [default: standard output]
@@ -97,6 +99,8 @@ struct DiffFile<'a> {
     new: &'a str,
     /// The change for the worse that matters most, as a sentence; `null` if nothing got worse.
     worst: Option<String>,
+    /// What the times rest on that the recordings do not say.
+    notes: &'a [String],
     #[serde(flatten)]
     diff: &'a Diff,
 }
@@ -161,17 +165,21 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
     let limits_nothing = args.fail_over.is_some() && (diff.compared == 0 || !diff.unmatched.is_empty());
     let status = if diff.is_too_much || limits_nothing { Status::BeyondLimits } else { Status::Done };
     let worst = text::worst(&diff);
+    let notes = notes(&names, &inputs);
     let text_out = if args.json {
         let [base, new] = &typed;
         let (schema_version, tool_version) = (SCHEMA_VERSION, TOOL_VERSION);
-        json(&DiffFile { schema_version, tool_version, base, new, worst: worst.clone(), diff: &diff }).map_err(Into::into)
+        json(&DiffFile { schema_version, tool_version, base, new, worst: worst.clone(), notes: &notes, diff: &diff })
+            .map_err(Into::into)
     } else if args.md {
-        Ok(text::markdown(&diff, (&names[0], &names[1]), args.rows))
+        let notes = notes.iter().map(|note| format!("\nnote: {}\n", markdown_escaped(note)));
+        Ok(text::markdown(&diff, (&names[0], &names[1]), args.rows) + &notes.collect::<String>())
     } else {
         let worst = worst.map_or_else(String::new, |worst| format!("worst: {worst}\n"));
         let table = text::differences(&diff, args.rows);
         let separator = if table.is_empty() { "" } else { "\n" };
-        Ok(format!("{} -> {}: {}\n{worst}{separator}{table}", names[0], names[1], text::difference_summary(&diff)))
+        let notes = notes.iter().map(|note| format!("note: {note}\n")).collect::<String>();
+        Ok(format!("{} -> {}: {}\n{worst}{separator}{table}{notes}", names[0], names[1], text::difference_summary(&diff)))
     };
     let status = write_result(&output, "the differences", text_out, status);
     for thing in &diff.too_new {
@@ -190,15 +198,22 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
     Ok(status)
 }
 
+/// What the times of the two rest on that they do not say. If only one has such a doubt, a change may come from it.
+fn notes(names: &[String; 2], inputs: &[Vec<InputReport>]) -> Vec<String> {
+    let mut all = inputs.iter().map(|inputs| doubts(inputs).trim_start_matches("; ").to_owned());
+    let of = [all.next().unwrap_or_default(), all.next().unwrap_or_default()];
+    if of[0] == of[1] {
+        return if of[0].is_empty() { Vec::new() } else { vec![format!("both: {}", of[0])] };
+    }
+    let is_of_one = of.iter().any(String::is_empty);
+    let tail = if is_of_one { ", unlike the other: their times may not be comparable" } else { "" };
+    let named = names.iter().zip(&of).filter(|(_, doubts)| !doubts.is_empty());
+    named.map(|(name, doubts)| format!("{name}: {doubts}{tail}")).collect()
+}
+
 fn parse_least_time(text: &str) -> Result<u64, String> {
     match parse_time(text)? {
         TimeBound::Absolute(time) => Ok(time.0),
         TimeBound::AfterStart(_) => Err("a time without a sign is expected, e.g. 1us".into()),
     }
-}
-
-fn parse_percent(text: &str) -> Result<f64, String> {
-    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
-    let percent = percent.ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
-    percent.ok_or_else(|| "per cent are expected, e.g. 5%".into())
 }

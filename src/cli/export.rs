@@ -27,6 +27,7 @@ use crate::export::{
 };
 use crate::input::Input;
 use crate::metrics::figures;
+use crate::model::counted;
 use crate::pipeline::{self, EventDetail, Options, Team};
 use crate::report::stats::Recording;
 use crate::report::{TOOL_VERSION, stored, summary};
@@ -220,10 +221,9 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
         status = Status::Failed;
     }
     if reading.verbosity > Verbosity::Quiet {
-        let noun = if exported == 1 { "recording" } else { "recordings" };
         let more = [(known, "there already"), (unread, "not readable"), (skipped, "in no known format")];
         let more: String = more.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}")).collect();
-        say(&format!("exported {exported} {noun}{more} -> {}\n", place.as_output()));
+        say(&format!("exported {}{more} -> {}\n", counted(exported, "recording"), place.as_output()));
     }
     Ok(status)
 }

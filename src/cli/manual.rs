@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::{Args as ClapArgs, Command};
 use clap_complete::Shell;
 
+use super::plan::shown;
 use super::{Status, print, say};
 
 #[derive(Debug, ClapArgs)]
@@ -17,7 +18,7 @@ pub(super) struct CompletionsArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct ManArgs {
-    /// A directory that exists, for traceconv.1 and a page of each command [default: the first page goes to standard output]
+    /// A directory for traceconv.1 and a page of each command [default: the first page goes to standard output]
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -159,9 +160,10 @@ fn ascii(page: &str) -> String {
 }
 
 fn write(dir: &Path, pages: &[(String, String)]) -> anyhow::Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot make the directory {}", shown(dir)))?;
     for (name, page) in pages {
         let path = dir.join(name);
-        std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(&path, page).with_context(|| format!("cannot write {}", shown(&path)))?;
     }
     Ok(())
 }

@@ -11,14 +11,14 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use super::args::{Args, Command};
 use super::output::{cannot_write, gentle_stop};
 use super::plan::{PlanError, reading, shown};
-use super::values::parse_time;
+use super::values::{parse_bytes, parse_time};
 use super::{Status, command_status, say};
 use crate::format::FORMATS;
 use crate::format::host::Wishes;
 use crate::input::detect::by_name;
 use crate::input::sidecar::{self, Line};
 use crate::metrics::rule::Rule;
-use crate::model::whole_number;
+use crate::model::counted;
 use crate::pipeline::TimeBound;
 use crate::record::address::Address;
 use crate::record::files::{Keep, Output, Rotation};
@@ -188,8 +188,7 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {
-    let size = whole_number(text).ok().filter(|&size| size > 0);
-    size.ok_or_else(|| format!("`{text}` is not a number of bytes (k, M and G may follow), e.g. 100M"))
+    parse_bytes(text).and_then(|size| if size > 0 { Ok(size) } else { Err("a size above 0 is expected, e.g. 100M".into()) })
 }
 
 fn parse_rotation(text: &str) -> Result<Rotation, String> {
@@ -364,11 +363,15 @@ fn report(summary: &Summary, output: &Path) -> String {
     let Summary { files, bytes, elapsed, ended, lost, .. } = summary;
     let seconds = elapsed.as_secs_f64();
     let begin = if ended.is_failure() { "error: " } else { "" };
-    let size = if files.is_empty() { "nothing was recorded".to_owned() } else { format!("{bytes} bytes in {seconds:.1} s") };
+    let size = if files.is_empty() {
+        "nothing was recorded".to_owned()
+    } else {
+        format!("{} in {seconds:.1} s", counted(*bytes, "byte"))
+    };
     let mut text = format!("{begin}{}: {size}, {}\n", shown(output), visible(&ended.text()));
     for (kind, count, bytes) in lost {
         let verb = if kind.severity == crate::model::Severity::Loss { "lost" } else { "noted" };
-        let bytes = if *bytes > 0 { format!(", {bytes} bytes") } else { String::new() };
+        let bytes = if *bytes > 0 { format!(", {}", counted(*bytes, "byte")) } else { String::new() };
         text += &format!("  {verb}: {count} x {} [{}]{bytes}\n", kind.text, kind.code);
     }
     if let [first, .., last] = files.as_slice() {
@@ -438,12 +441,11 @@ fn line(second: &Second) -> String {
     let mut line = format!("{} s: {bytes} bytes, {}/s", elapsed.as_secs(), HumanBytes(*bytes_per_second));
     if format.is_some() {
         let some = if *is_partial { " (not all were looked at)" } else { "" };
-        line += &format!(", {frames_ok} good frames, {frames_bad} bad{some}");
+        line += &format!(", {}, {frames_bad} bad{some}", counted(*frames_ok, "good frame"));
     }
     line += &match lost + lost_in_it {
         0 => ", nothing lost".to_owned(),
-        1 => ", 1 loss".to_owned(),
-        cases => format!(", {cases} losses"),
+        cases => format!(", {}", counted(cases, "loss")),
     };
     if let Some(percent) = target_percent {
         line += &format!(", the target's buffer {percent} % full");

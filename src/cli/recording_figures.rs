@@ -16,6 +16,7 @@ use super::{Status, color, say, say_as_is};
 use crate::input::{Input, InputError, ReadOptions, beginning};
 use crate::metrics::saved::{self, Saved};
 use crate::metrics::{Figure, Losses, figures};
+use crate::model::counted;
 use crate::pipeline::{self, ConvertError, Gathered, Options, Source, TimeBound};
 use crate::report::stats::Recording;
 use crate::report::{InputReport, InputStatus, summary, table};
@@ -24,11 +25,11 @@ use crate::report::{InputReport, InputStatus, summary, table};
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct PartArgs {
     /// Leave out events before this time, e.g. `1.5ms`; with a plus sign after the first event
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     from: Option<TimeBound>,
 
     /// Leave out events after this time
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     to: Option<TimeBound>,
 }
 
@@ -64,9 +65,8 @@ pub(super) fn measure(
                 report.events = events;
                 report.findings = findings.into_iter().filter_map(|finding| serde_json::from_value(finding).ok()).collect();
                 let line = match runs {
-                    Some(1) => format!("{name}: a baseline of 1 run\n"),
-                    Some(runs) => format!("{name}: a baseline of {runs} runs\n"),
-                    None => format!("{name}: statistics that were saved, of {events} events\n"),
+                    Some(runs) => format!("{name}: a baseline of {}\n", counted(runs, "run")),
+                    None => format!("{name}: statistics that were saved, of {}\n", counted(events, "event")),
                 };
                 summaries.say(std::slice::from_ref(&report), |_, _| line.clone());
                 (vec![report], Some(figures))

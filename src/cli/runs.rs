@@ -15,6 +15,7 @@ use super::export::part_files;
 use super::output::create_parent;
 use super::plan::{Place, PlanError, path_text, shown};
 use super::recording_figures::{json, write_result};
+use super::values::parse_percent;
 use super::{Status, say};
 use crate::export::{ExportError, Table, dataset};
 use crate::metrics::budget::{Budget, BudgetRule};
@@ -23,6 +24,7 @@ use crate::metrics::figures::path as metric_path;
 use crate::metrics::list::{self, Metric};
 use crate::metrics::runs::{CONFIDENCE, Over, change};
 use crate::metrics::{Nature, Unit, Worse, text};
+use crate::model::counted;
 use crate::report::{Case, Suite, TOOL_VERSION, junit_document, visible};
 use crate::stats::text::markdown_escaped;
 
@@ -41,7 +43,7 @@ pub(super) struct RunsArgs {
     order: Option<String>,
 
     /// Changes of less than this are not listed, in per cent
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "5%", allow_hyphen_values = true)]
     min_change: f64,
 
     /// Write a chart of each listed change into this directory, as SVG
@@ -185,7 +187,7 @@ pub(super) fn main(args: &CheckArgs, dir: &Path, budget: &Budget, output: &Place
         json(&file).map_err(Into::into)
     } else {
         let more = if unread > 0 { format!(" and {unread} that could not be read") } else { String::new() };
-        let summary = format!("{} recordings{more}, {compared} metrics compared", runs.len());
+        let summary = format!("{}{more}, {} compared", counted(runs.len(), "recording"), counted(compared, "metric"));
         describe(args, &name, &summary, (&verdicts, &notes), &changes).map_err(Into::into)
     };
     let status = write_result(output, "the verdicts", text, status);
@@ -347,7 +349,8 @@ fn uncovered(limit: &BudgetRule, runs: &[Run], all: &[Series]) -> Option<String>
     let missing = runs.len() - covered;
     let verb = if missing == 1 { "has" } else { "have" };
     let is_said = !limit.is_optional && covered > 0 && missing > 0;
-    is_said.then(|| format!("{}: {missing} of {} recordings {verb} nothing that it limits", limit.rule.text, runs.len()))
+    is_said
+        .then(|| format!("{}: {missing} of {} {verb} nothing that it limits", limit.rule.text, counted(runs.len(), "recording")))
 }
 
 /// All changes that are sure: first what is worse; then what is closest to the cause; then what moved most.

@@ -1,8 +1,8 @@
 //! `traceconv stats INPUT...`: the statistics of each recording, as tables, as JSON, as one long table, or as folded stacks.
 
-use super::Status;
-use super::plan::{SourceName, StatsForm, StatsPlan};
+use super::plan::{SourceName, StatsForm, StatsPlan, Verbosity};
 use super::recording_figures::{Summaries, gather, losses_of, report_problems, write_contents};
+use super::{Status, say};
 use crate::metrics::{csv, figures};
 use crate::pipeline::Options;
 use crate::report::stats::{Recording, StatsFile};
@@ -42,6 +42,12 @@ pub(super) fn run(plan: &StatsPlan) -> Status {
                 out += &csv::lines(&name, &figures.collect::<Vec<_>>());
             }
             StatsForm::Folded => {
+                if gathered.folded.as_ref().is_none_or(|folded| folded.lines().next().is_none())
+                    && plan.reading.verbosity > Verbosity::Quiet
+                {
+                    let name = sources.first().map_or_else(String::new, SourceName::for_people);
+                    say(&format!("warning: {name}: there is nothing to fold: it records neither tasks nor functions\n"));
+                }
                 let frame = name.map_or_else(String::new, |name| name.replace(';', "_") + ";");
                 gathered
                     .folded

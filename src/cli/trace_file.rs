@@ -10,7 +10,8 @@ use clap::Args as ClapArgs;
 use super::merging::os_from_bytes;
 use super::output::{Complete, Output, cannot_write};
 use super::plan::{Place, PlanError, TRACE_EXTENSION, shown};
-use crate::model::{Nanos, whole_number};
+use super::values::parse_bytes;
+use crate::model::Nanos;
 use crate::pipeline::{
     self, Alignment, Compression, ConvertError, Converted, InputSummary, Options, Progress, RecordingSources, TimeBound,
 };
@@ -70,8 +71,7 @@ impl From<&FormArgs> for Form {
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {
-    let bytes =
-        whole_number(text).map_err(|_| format!("`{text}` is not a number of bytes (k, M and G may follow), e.g. 200M"))?;
+    let bytes = parse_bytes(text)?;
     if bytes < SPLIT_MIN_BYTES {
         return Err(format!("at least {SPLIT_MIN_BYTES} bytes are needed: each file has all names and tracks"));
     }

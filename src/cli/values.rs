@@ -1,5 +1,6 @@
 //! Values of options: times, limits. Parsed exactly, without floating point where a rounding would show.
 
+use crate::model::whole_number;
 use crate::pipeline::{TimeBound, TimeBoundError};
 
 /// The limit of `--max-lost`.
@@ -31,6 +32,23 @@ pub(super) fn parse_max_lost(text: &str) -> Result<MaxLost, String> {
         }
         None => text.parse().map(MaxLost::Events).map_err(|_| expected()),
     }
+}
+
+/// A number of rows.
+pub(super) fn parse_rows(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "a whole number is expected, e.g. 20".to_owned())
+}
+
+/// `200M`: a number of bytes.
+pub(super) fn parse_bytes(text: &str) -> Result<u64, String> {
+    whole_number(text).map_err(|_| format!("`{text}` is not a number of bytes (k, M and G may follow), e.g. 200M"))
+}
+
+/// `5%` or `5`.
+pub(super) fn parse_percent(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    let percent = percent.ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
+    percent.ok_or_else(|| "per cent are expected, e.g. 5%".into())
 }
 
 /// `1.5ms`, `+2s`, `0`.

@@ -4,7 +4,7 @@ use super::layer::Damage;
 use super::spool::Spool;
 use super::text::{SNIFF_BYTES, STEP_BYTES, SYMBOLS_MIN, Strays, without_mark};
 use super::{Bytes, InputError};
-use crate::model::losses;
+use crate::model::{counted, losses};
 
 /// The types whose values are bytes.
 const BYTE_TYPES: [&[u8]; 10] = [b"char", b"uint8_t", b"int8_t", b"uint8", b"UINT8", b"u8", b"U8", b"byte", b"BYTE", b"Byte"];
@@ -136,7 +136,7 @@ pub(super) fn decode(source: &Bytes, spool: &mut Spool<'_>) -> Result<Vec<Damage
     }
     for stated in array.stated.into_iter().chain(stated_len(text, at, array.name)) {
         if is_ended && stated != count {
-            missing.add(1, count, || format!("the array has {count} bytes, but its length is stated as {stated}"));
+            missing.add(1, count, || format!("the array has {}, but its length is stated as {stated}", counted(count, "byte")));
         }
     }
     if let Some(other) = find(text, at) {

@@ -6,9 +6,9 @@ use std::io::{self, BufRead, Read};
 
 use super::spool::Spool;
 use super::{Bytes, InputError, ReadOptions, c_array, decimal, dump, log_lines, text, text_mode};
-use crate::model::LossKind;
 #[cfg(feature = "compress")]
 use crate::model::losses;
+use crate::model::{LossKind, counted};
 
 /// Something wrapped around a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,7 +261,8 @@ fn gunzip(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, Input
         if rest.iter().all(|&byte| byte == 0) {
             return Ok(None);
         }
-        let detail = format!("{} bytes after the gzip stream (byte {} of the file) are not gzip", rest.len(), reader.at);
+        let detail =
+            format!("what follows the gzip stream (byte {} of the file) is not gzip: {}", reader.at, counted(rest.len(), "byte"));
         let kind = losses::COMPRESSED_STREAM_DAMAGED;
         return Ok(Some(Damage { kind, offset: spool.len(), count: 1, at_least_lost: 0, detail }));
     }
@@ -437,7 +438,7 @@ mod tests {
         file.extend_from_slice(b"tail");
         let input = open(file).unwrap();
         assert_eq!(input.bytes(), data);
-        let expected = format!("4 bytes after the gzip stream (byte {end} of the file) are not gzip");
+        let expected = format!("what follows the gzip stream (byte {end} of the file) is not gzip: 4 bytes");
         assert_eq!(input.damages()[0].detail, expected);
     }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Input, Layer};
-use crate::model::{LossKind, RecorderNote, RecorderNotes, losses};
+use crate::model::{LossKind, RecorderNote, RecorderNotes, counted, losses};
 
 /// The end of the name of the notes, after the whole name of the recording.
 pub const SIDECAR_EXTENSION: &str = "traceconv.jsonl";
@@ -192,8 +192,8 @@ pub fn parse(text: Vec<u8>, input_bytes: u64) -> RecorderNotes {
         return unread(&format!("are about a recording of {length} bytes, not of {input_bytes}"));
     }
     notes.sort_by_key(|note| note.offset);
-    let hints =
-        (bad > 0).then(|| format!("{bad} lines of the notes of the recorder (.{SIDECAR_EXTENSION}) are not JSON objects."));
+    let hints = (bad > 0)
+        .then(|| format!("Not JSON objects in the notes of the recorder (.{SIDECAR_EXTENSION}): {}.", counted(bad, "line")));
     let mut read = RecorderNotes::default();
     (read.text, read.notes, read.source, read.hints) = (text, notes, source, hints.into_iter().collect());
     read
@@ -239,7 +239,7 @@ mod tests {
     fn damage_is_reported_and_the_rest_used() {
         let read = parse(text(&["{", "\u{0}\u{1}", r#"{"note":7}"#, r#"{"note":"source_silent","offset":3}"#, "[]"]), 10);
         assert_eq!(read.notes.len(), 1);
-        assert_eq!(read.hints, ["3 lines of the notes of the recorder (.traceconv.jsonl) are not JSON objects."]);
+        assert_eq!(read.hints, ["Not JSON objects in the notes of the recorder (.traceconv.jsonl): 3 lines."]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::trial::lost;
 use super::{Bytes, InputError, LAYERS_MAX};
 use crate::format::SAMPLE_BYTES;
 use crate::frame::transfer::{CASES_MIN, as_utf8, is_binary};
-use crate::model::losses;
+use crate::model::{counted, losses};
 
 /// The change to a recording that can be undone, if there is one.
 pub(super) fn undoable(bytes: &[u8]) -> Option<Layer> {
@@ -120,7 +120,7 @@ pub(super) fn decode_latin1(source: &Bytes, spool: &mut Spool<'_>) -> Result<Opt
     }
     spool.push(&decoded)?;
     if gone > 0 {
-        let detail = format!("{gone} characters of the UTF-8 text stand for no byte");
+        let detail = format!("in the UTF-8 text, {} without a byte", counted(gone, "character"));
         return Ok(Some(Damage {
             kind: losses::TEXT_ENCODING_DAMAGED,
             offset: spool.len(),

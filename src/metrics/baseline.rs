@@ -23,6 +23,9 @@ pub struct BaselineFile {
     pub runs: u64,
     /// The names of the recordings.
     pub inputs: Vec<String>,
+    /// What is doubtful about the times of the runs, as findings are reported, each once.
+    #[serde(default)]
+    pub findings: Vec<serde_json::Value>,
     /// One for each metric of each thing, in the order of the first run that has it.
     pub figures: Vec<BaselineFigure>,
 }
@@ -90,6 +93,7 @@ impl BaselineFile {
             tool_version: tool_version.to_owned(),
             runs: runs.len() as u64,
             inputs: runs.iter().map(|(name, _)| name.clone()).collect(),
+            findings: Vec::new(),
             figures: order.into_iter().map(figure).collect(),
         }
     }

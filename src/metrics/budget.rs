@@ -70,6 +70,8 @@ impl Budget {
         for (key, value) in table.get_ref().iter() {
             if key.get_ref().as_ref() == "rules" {
                 reader.list(value, &mut rules)?;
+            } else if key.get_ref().as_ref() == "rule" {
+                return Err(reader.error(key.span().start, "there is no `rule` in a budget, perhaps `rules`".into()));
             } else {
                 reader.table(&mut vec![key.get_ref()], (key.span().start, value), &mut rules)?;
             }

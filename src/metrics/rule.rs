@@ -1,7 +1,8 @@
 //! A limit on a metric, as people write it: `task.control.cpu_percent < 40`.
 //!
 //! - The metric is `section.name.metric`; `losses`, `events` and the like have neither section nor name. A name with dots, spaces or operators in it is
-//!   in double quotes and then means itself; in a name without, `*` and `?` match any letters and any letter.
+//!   in double quotes and then means itself, with control characters as texts show them (`\n`, `\u{1b}`); in a name without, `*` and `?`
+//!   match any letters and any letter.
 //! - Times may be given in any unit: `max_ns`, `max_us`, `max_ms`, `max_s`; or the limit has it: `max < 20us`.
 //! - Operators are `<`, `<=`, `>`, `>=`, `==`, `!=` and `in LOW..HIGH`, both ends included.
 //! - A statistic over many recordings has a limit too: `p95(task.control.cpu_percent) < 40`, see [`Over`].
@@ -367,7 +368,7 @@ fn segments(text: &str) -> Result<Vec<Segment>, RuleError> {
             let end = loop {
                 match letters.next() {
                     Some((end, '"')) => break end,
-                    Some((_, '\\')) => name.extend(letters.next().map(|(_, letter)| letter)),
+                    Some((_, '\\')) => name.extend(unescaped(&mut letters)),
                     Some((_, letter)) => name.push(letter),
                     None => return wrong(at, "a quotation mark is missing"),
                 }
@@ -390,6 +391,25 @@ fn segments(text: &str) -> Result<Vec<Segment>, RuleError> {
             Some(after) => rest = after,
             None => return Ok(all),
         }
+    }
+}
+
+/// The letter that is written after a backslash: those that [`visible`](crate::stats::text::visible) escapes, or itself.
+fn unescaped(letters: &mut std::str::CharIndices<'_>) -> Option<char> {
+    let (_, letter) = letters.next()?;
+    match letter {
+        'n' => Some('\n'),
+        'r' => Some('\r'),
+        't' => Some('\t'),
+        'u' => {
+            let code = letters.as_str().strip_prefix('{').and_then(|rest| Some(rest.split_once('}')?.0));
+            let Some(of_code) = code.and_then(|code| char::from_u32(u32::from_str_radix(code, 16).ok()?)) else {
+                return Some('u');
+            };
+            letters.by_ref().find(|&(_, letter)| letter == '}');
+            Some(of_code)
+        }
+        letter => Some(letter),
     }
 }
 
@@ -474,6 +494,9 @@ fn limit<'a>(operator: &str, given: &'a str, at: usize) -> Result<(Limit, Option
 /// A number, perhaps followed by a unit.
 fn number(given: &str, at: usize) -> Result<(f64, Option<&str>), RuleError> {
     let given = given.trim();
+    if given.is_empty() {
+        return wrong(at, "a number is missing");
+    }
     let end = given.find(|letter: char| !(letter.is_ascii_digit() || "+-._".contains(letter))).unwrap_or(given.len());
     let value = given[..end].replace('_', "").parse::<f64>().ok().filter(|value| value.is_finite());
     match value {

@@ -117,9 +117,9 @@ pub fn read(bytes: &[u8]) -> Result<Saved, SavedError> {
         return Err(SavedError::Newer(file.schema_version));
     }
     if file.figures.is_some() {
-        let baseline: BaselineFile = serde_json::from_slice(bytes).map_err(SavedError::OtherJson)?;
-        let runs = Some(baseline.runs);
-        return Ok(Saved { figures: baseline.into_figures(), events: 0, findings: Vec::new(), runs });
+        let mut baseline: BaselineFile = serde_json::from_slice(bytes).map_err(SavedError::OtherJson)?;
+        let (findings, runs) = (std::mem::take(&mut baseline.findings), Some(baseline.runs));
+        return Ok(Saved { figures: baseline.into_figures(), events: 0, findings, runs });
     }
     let recordings = match (file.recordings, file.traces) {
         (Some(recordings), _) => recordings,

@@ -87,6 +87,8 @@ fn rules_are_read() {
     assert_eq!(rule("task.net.rx.cpu_percent < 1").name, Pattern::Exactly("net.rx".into()));
     assert_eq!(rule("task.net rx.cpu_percent < 1").name, Pattern::Exactly("net rx".into()));
     assert_eq!(rule(r#"task."a \"b\" c.d".cpu_percent != 1"#).name, Pattern::Exactly("a \"b\" c.d".into()));
+    assert_eq!(rule(r#"message."a\n\u{1b}\\n".count < 3"#).name, Pattern::Exactly("a\n\u{1b}\\n".into()));
+    assert_eq!(rule(r#"message."\u{zz}\u".count < 3"#).name, Pattern::Exactly("u{zz}u".into()));
     assert_eq!(rule(r#"function."operator<".self_percent < 3"#).name, Pattern::Exactly("operator<".into()));
     assert_eq!(rule(r#"function."operator*".self_percent < 3"#).name, Pattern::Exactly("operator*".into()));
     assert_eq!(rule("function.operator*.self_percent < 3").name, Pattern::Like("operator*".into()));
@@ -173,11 +175,12 @@ fn a_wrong_budget_says_where() {
         ("rules = [{ name = 'x' }]", (1, 10), "`rule` is missing"),
         ("rules = [{ rule = 'losses == 0', optinal = true }]", (1, 34), "no `optinal`, perhaps `optional`"),
         ("rules = [{ rule = 'losses == 0', optional = 1 }]", (1, 45), "`optional` is true or false"),
-        ("rule = ['losses == 0']", (1, 1), "there is no metric \"rule\" of a recording"),
+        ("rule = ['losses == 0']", (1, 1), "there is no `rule` in a budget, perhaps `rules`"),
         ("[isr.a]\nmax_us = 20", (2, 1), "a limit is a text with an operator"),
         ("[isr.a]\nmax_us = '20'", (2, 1), "an operator is missing"),
         ("[isr.a]\nmaxi_us = '< 20'", (2, 1), "there is no metric \"maxi_us\" of isr, perhaps max_ns"),
         ("[isr.a]\nmax_us = '< x'", (2, 12), "\"x\" is not a number"),
+        ("rules = ['losses == ']", (1, 20), "a number is missing"),
         ("strict = true", (1, 1), "there is no `strict` in a budget"),
         ("ä = [", (1, 6), ""),
     ] {

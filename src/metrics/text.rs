@@ -3,7 +3,7 @@
 use super::check::{Measured, Outcome, Verdict};
 use super::diff::{Change, Diff, Direction, Thing};
 use super::list::Unit;
-use crate::stats::text::{Table, duration, markdown_escaped, visible};
+use crate::stats::text::{Table, counted, duration, markdown_escaped, visible};
 
 /// The verdicts of a recording, with details of broken rules.
 #[must_use]
@@ -86,10 +86,9 @@ fn verdict_rows(verdict: &Verdict) -> Vec<Vec<String>> {
 pub fn verdict_summary(verdicts: &[Verdict]) -> String {
     let broken = verdicts.iter().filter(|verdict| verdict.is_broken()).count();
     let skipped = verdicts.iter().filter(|verdict| verdict.outcome == Outcome::Skipped).count();
-    let noun = if verdicts.len() == 1 { "rule" } else { "rules" };
     let kept = verdicts.len() - broken - skipped;
     let skipped = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
-    format!("{} {noun}: {kept} kept, {broken} broken{skipped}", verdicts.len())
+    format!("{}: {kept} kept, {broken} broken{skipped}", counted(verdicts.len(), "rule"))
 }
 
 /// The broken rules, in a sentence each: `task.sensor.cpu_percent is 4.2 %, limit: < 4`.
@@ -140,7 +139,8 @@ pub fn difference_summary(diff: &Diff) -> String {
         0 => String::new(),
         noise => format!("; {noise} more differ by single events or within the noise"),
     };
-    format!("{} metrics compared: {worse} worse, {better} better, {different} different otherwise{noise}", diff.compared)
+    let compared = counted(diff.compared, "metric");
+    format!("{compared} compared: {worse} worse, {better} better, {different} different otherwise{noise}")
 }
 
 /// The worst change in a sentence: `task sensor: CPU 1.79 % → 4.2 % (+134.6 %)`.

@@ -31,6 +31,8 @@ pub struct Drift {
     /// The largest deviation of a marker between them from its place under a constant drift, in nanoseconds; `None` of two markers, which
     /// say nothing about it.
     pub largest_deviation_ns: Option<u64>,
+    /// Whether that is more than half the time between two markers, so that pairs may not be of one moment.
+    pub is_doubtful: bool,
     /// Whether the times of the recording were stretched accordingly.
     pub is_corrected: bool,
 }
@@ -94,6 +96,15 @@ fn by_marker(wanted: &Wanted<'_>, marker: &str, found: &[Occurrences], index: us
     let mut clock = ClockMap::offset(offset);
     let mut drift = drift(reference, markers);
     match (&mut drift, wanted.correct_drift) {
+        (Some((drift, ..)), true) if drift.is_doubtful => {
+            return Err(ConvertError::Alignment(format!(
+                "--correct-drift needs markers that are of one moment in all recordings, but of the {} of `{marker}` in {name} and in \
+                 {first_name}, a pair deviates by {}, more than half the time between two of them; name another marker, or leave \
+                 --correct-drift out",
+                drift.markers,
+                Nanos(drift.largest_deviation_ns.unwrap_or(0)),
+            )));
+        }
         (Some((drift, own_ns, true_ns)), true) => {
             clock = clock.stretched(time, *own_ns, *true_ns);
             drift.is_corrected = true;
@@ -116,10 +127,7 @@ fn by_marker(wanted: &Wanted<'_>, marker: &str, found: &[Occurrences], index: us
             times(reference.count)
         );
     }
-    // Pairs that are of one moment each deviate by less than the time between two of them.
-    if let Some((drift, _, true_ns)) = &drift
-        && drift.largest_deviation_ns.is_some_and(|deviation| deviation > true_ns / (2 * (drift.markers - 1)))
-    {
+    if drift.as_ref().is_some_and(|(drift, ..)| drift.is_doubtful) {
         because += "; some deviate by more than half the time between two of them, so that pairs may not be of one moment";
     }
     let ns = i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
@@ -148,7 +156,10 @@ fn drift(reference: &Occurrences, markers: &Occurrences) -> Option<(Drift, u64, 
     let deviation = pairs().map(|(&own, expected)| (map.exact(own) + shift).abs_diff(i128::from(expected.0))).max()?;
     let ppm = (own_ns as f64 - true_ns as f64) / true_ns as f64 * 1e6;
     let largest_deviation_ns = (markers.times.len() > 2).then(|| u64::try_from(deviation).unwrap_or(u64::MAX));
-    Some((Drift { ppm, markers: markers.times.len() as u64, largest_deviation_ns, is_corrected: false }, own_ns, true_ns))
+    let markers = markers.times.len() as u64;
+    // Pairs that are of one moment each deviate by less than the time between two of them.
+    let is_doubtful = largest_deviation_ns.is_some_and(|deviation| deviation > true_ns / (2 * (markers - 1)));
+    Some((Drift { ppm, markers, largest_deviation_ns, is_doubtful, is_corrected: false }, own_ns, true_ns))
 }
 
 #[cfg(test)]
@@ -209,12 +220,17 @@ mod tests {
         let placed = aligned(false, &[markers(&[1_000, 9_000]), markers(&[1_000, 9_700])]).unwrap();
         assert_eq!(placed[1].offset.drift.as_ref().unwrap().largest_deviation_ns, None);
         // As many in both, but the second recording began one later.
-        let placed = aligned(true, &[markers(&[1_000, 2_000, 4_000, 7_000]), markers(&[2_000, 4_000, 7_000, 7_500])]).unwrap();
+        let found = [markers(&[1_000, 2_000, 4_000, 7_000]), markers(&[2_000, 4_000, 7_000, 7_500])];
+        let placed = aligned(false, &found).unwrap();
         assert!(
             placed[1].offset.because.contains("; some deviate by more than half the time between two of them"),
             "{:?}",
             placed[1].offset
         );
+        assert!(placed[1].offset.drift.as_ref().unwrap().is_doubtful);
+        // Its drift is that of other pairs, so it is not removed.
+        let error = aligned(true, &found).err().unwrap();
+        assert!(error.contains("of the 4 of `sync` in b and in a, a pair deviates by 0.000001909 s, more than half"), "{error}");
         let placed = aligned(true, &[markers(&[1_000, 2_000, 4_000]), markers(&[1_010, 2_020, 4_001])]).unwrap();
         assert!(!placed[1].offset.because.contains("deviate"), "{:?}", placed[1].offset);
     }

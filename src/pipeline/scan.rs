@@ -168,7 +168,7 @@ pub fn scan(
     if let Some(other) = sources.iter().find(|source| source.format.name() != first.format.name()) {
         let (one, two) = (first.format.title(), other.format.title());
         return Err(ConvertError::Mismatch(format!(
-            "inputs of different formats ({one} and {two}) cannot be parts of one recording; convert them one by one"
+            "inputs of different formats ({one} and {two}) cannot be parts of one recording; convert them one by one, or put them into one trace with --merge"
         )));
     }
     let per_input: Vec<_> = sources.iter().map(|source| source.options.clone()).collect();

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::text::duration;
 use super::{InputReport, TOOL_VERSION, summary, visible};
+use crate::model::counted;
 use crate::pipeline::Contents;
 
 /// The version of the shape of [`InfoFile`]. A field that is added does not change it.
@@ -109,7 +110,8 @@ impl RecordingInfo {
         for session in contents.sessions.iter().filter(|_| contents.sessions.len() > 1) {
             let name = session.name.as_deref().map_or_else(String::new, |name| format!(" ({})", visible(name)));
             let lasted_ns = session.last_ns.unwrap_or(0).saturating_sub(session.first_ns.unwrap_or(0));
-            writeln!(text, "  session {}{name}: {} events in {}", session.number, session.events, duration(lasted_ns))?;
+            let events = counted(session.events, "event");
+            writeln!(text, "  session {}{name}: {events} in {}", session.number, duration(lasted_ns))?;
         }
         write_list(text, "task", distinct(contents.tasks.iter().map(|task| task.name.clone())))?;
         write_list(text, "interrupt", distinct(contents.interrupts.iter().map(|isr| isr.name.clone())))?;
@@ -144,13 +146,7 @@ fn distinct<T: PartialEq + Clone + std::hash::Hash + Eq>(items: impl Iterator<It
 
 /// A list of names with their number and the noun; nothing if it is empty.
 fn write_list(text: &mut String, noun: &str, names: Vec<String>) -> std::fmt::Result {
-    let plural = match names.len() {
-        0 => return Ok(()),
-        1 => "",
-        _ if noun.ends_with('x') => "es",
-        _ => "s",
-    };
-    write_wrapped(text, &format!("{} {noun}{plural}", names.len()), names)
+    if names.is_empty() { Ok(()) } else { write_wrapped(text, &counted(names.len(), noun), names) }
 }
 
 /// A list with its title, in lines of limited width.

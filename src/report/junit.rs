@@ -10,7 +10,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::table::Row;
 use super::{InputReport, InputStatus, LossReport, Report, visible};
-use crate::model::Certainty;
+use crate::model::{Certainty, counted};
 
 /// The name of the whole, and the first part of the cases' classes.
 const NAME: &str = "traceconv";
@@ -160,7 +160,7 @@ fn write_problem(writer: &mut Writer<Vec<u8>>, element: &str, problem: &Problem)
 
 impl From<&InputReport> for Case {
     fn from(input: &InputReport) -> Case {
-        let Row { file, duration, events, lost, status, .. } = Row::from(input);
+        let Row { file, duration, lost, status, .. } = Row::from(input);
         let outcome = match status {
             InputStatus::Failed => {
                 let error = input.error.clone().unwrap_or_else(|| "was not converted".into());
@@ -180,7 +180,7 @@ impl From<&InputReport> for Case {
             InputStatus::Converted | InputStatus::Unchanged => CaseOutcome::Passed,
         };
         let trace = visible(input.output.as_deref().unwrap_or_default());
-        let line = format!("{}: {events} events in {duration}, lost: {lost} -> {trace}", status.text());
+        let line = format!("{}: {} in {duration}, lost: {lost} -> {trace}", status.text(), counted(input.events, "event"));
         Case {
             name: file,
             class: format!("{NAME}.{}", input.format.unwrap_or("unknown")),
@@ -199,7 +199,7 @@ fn known_events(input: &InputReport) -> u64 {
 fn losses(input: &InputReport) -> String {
     let line = |LossReport { kind, text, count, first_offset, at_least_lost }: &LossReport| {
         let place = first_offset.map_or_else(String::new, |offset| format!(", first at byte {offset}"));
-        format!("{count} x {text} [{kind}]{place}, at least {at_least_lost} events\n")
+        format!("{count} x {text} [{kind}]{place}, at least {}\n", counted(*at_least_lost, "event"))
     };
     input.losses.iter().map(line).collect()
 }

@@ -2,6 +2,7 @@
 
 use super::table::Row;
 use super::{InputReport, InputStatus, Report};
+use crate::model::counted;
 use crate::stats::text::markdown_escaped;
 
 /// GitHub takes no more than 1 MiB for the summary of a step, and drops larger ones.
@@ -54,8 +55,7 @@ pub fn totals(inputs: &[InputReport]) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, text)| format!("{count} {text}"))
         .collect();
-    let noun = if rows.len() == 1 { "input" } else { "inputs" };
-    if parts.is_empty() { "no input".into() } else { format!("{} {noun}: {}", rows.len(), parts.join(", ")) }
+    if parts.is_empty() { "no input".into() } else { format!("{}: {}", counted(rows.len(), "input"), parts.join(", ")) }
 }
 
 fn is_notable(input: &InputReport) -> bool {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{InputReport, LossReport, TOOL_VERSION};
+use crate::model::counted;
 use crate::stats::report::StatisticsReport;
 
 /// The version of the shape of [`StatsFile`]. A field that is added does not change it.
@@ -70,10 +71,9 @@ impl Recording {
         let LossTotals { cases, at_least_lost, .. } = self.losses;
         let losses = self.inputs.iter().flat_map(|input| &input.losses);
         let kinds: Vec<String> = losses.map(|loss| format!("{} x {}", loss.count, loss.kind)).collect();
-        let noun = |count, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         let losses = match cases {
             0 => "none".into(),
-            _ => format!("{}, at least {} ({})", noun(cases, "case"), noun(at_least_lost, "event"), kinds.join(", ")),
+            _ => format!("{}, at least {} ({})", counted(cases, "case"), counted(at_least_lost, "event"), kinds.join(", ")),
         };
         format!("Losses: {losses}{}\n", doubts(&self.inputs))
     }

@@ -8,7 +8,7 @@ use crate::format::{Format, SHARED_LOSSES};
 use crate::input::Input;
 use crate::input::detect::{self, Detected};
 use crate::input::memory::Part;
-use crate::model::{Certainty, Finding, frequency_text};
+use crate::model::{Certainty, Finding, counted, frequency_text};
 use crate::pipeline::{ClockOffset, Drift};
 use crate::stats::text;
 
@@ -56,7 +56,7 @@ pub fn without_events(report: &InputReport, input: &Input, detected: &Detected) 
     let title = detected.format.title();
     let good = match frames_ok {
         0 => format!("no valid {title} frame"),
-        _ => format!("{}, but none that is an event", count(*frames_ok, &format!("valid {title} frame"))),
+        _ => format!("{}, but none that is an event", counted(*frames_ok, &format!("valid {title} frame"))),
     };
     let first = losses.iter().find_map(|loss| Some(format!("; first at byte {}: {}", loss.first_offset?, loss.text)));
     let advice = match recognised_otherwise(input, detected) {
@@ -67,8 +67,10 @@ pub fn without_events(report: &InputReport, input: &Input, detected: &Detected) 
         }
     };
     format!(
-        "{} gives no event: its {input_bytes} bytes have {good}; bad frames: {frames_bad}{}. {advice}",
+        "{} gives no event: its {} {} {good}; bad frames: {frames_bad}{}. {advice}",
         name_in_sentence(report),
+        counted(*input_bytes, "byte"),
+        if *input_bytes == 1 { "has" } else { "have" },
         first.unwrap_or_default(),
     )
 }
@@ -99,7 +101,7 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         }
         text.push('\n');
     }
-    write!(text, "  {}", count(input.events, "event"))?;
+    write!(text, "  {}", counted(input.events, "event"))?;
     if let Some(duration_ns) = input.duration_ns() {
         write!(text, " in {}", duration(duration_ns))?;
     }
@@ -119,8 +121,12 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
 
     if let Some(ClockOffset { ns, because, drift }) = &input.offset {
         writeln!(text, "  offset: {} ({because})", signed_duration(*ns))?;
-        if let Some(Drift { ppm, markers, largest_deviation_ns, is_corrected }) = drift {
-            let corrected = if *is_corrected { "corrected" } else { "not corrected; --correct-drift does it" };
+        if let Some(Drift { ppm, markers, largest_deviation_ns, is_doubtful, is_corrected }) = drift {
+            let corrected = match (is_corrected, is_doubtful) {
+                (true, _) => "corrected",
+                (false, true) => "not corrected",
+                (false, false) => "not corrected; --correct-drift does it",
+            };
             let deviation = match largest_deviation_ns {
                 Some(ns) => format!("which deviate by {} at most", duration(*ns)),
                 None => "too few to say how constant it is".into(),
@@ -136,7 +142,9 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         let InputReport { input_bytes, decoded_bytes, skipped_bytes, frames_ok, frames_bad, .. } = input;
         writeln!(
             text,
-            "  {input_bytes} bytes: {decoded_bytes} decoded, {skipped_bytes} skipped; {frames_ok} good frames, {frames_bad} bad"
+            "  {}: {decoded_bytes} decoded, {skipped_bytes} skipped; {}, {frames_bad} bad",
+            counted(*input_bytes, "byte"),
+            counted(*frames_ok, "good frame")
         )?;
     }
     for loss in &input.losses {
@@ -146,7 +154,7 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         input.repairs.iter().try_for_each(|repair| write_case(text, "repaired", repair))?;
     } else if !input.repairs.is_empty() {
         let cases = input.repairs.iter().fold(0u64, |sum, repair| sum.saturating_add(repair.count));
-        writeln!(text, "  repaired: {} (-v lists them)", count(cases, "case"))?;
+        writeln!(text, "  repaired: {} (-v lists them)", counted(cases, "case"))?;
     }
     if input.losses.is_empty() {
         let is_assumed = |finding: &&Finding| finding.certainty == Certainty::Assumed && !finding.is_recordable;
@@ -182,7 +190,7 @@ fn write_case(text: &mut String, verb: &str, case: &LossReport) -> std::fmt::Res
         write!(text, ", {place} byte {offset}")?;
     }
     if *at_least_lost > 0 {
-        write!(text, ", at least {}", self::count(*at_least_lost, "event"))?;
+        write!(text, ", at least {}", counted(*at_least_lost, "event"))?;
     }
     text.push('\n');
     Ok(())
@@ -190,10 +198,6 @@ fn write_case(text: &mut String, verb: &str, case: &LossReport) -> std::fmt::Res
 
 fn signed_duration(ns: i64) -> String {
     format!("{}{}", if ns < 0 { "-" } else { "+" }, duration(ns.unsigned_abs()))
-}
-
-fn count(number: u64, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A duration with the unit that suits it.
@@ -274,6 +278,5 @@ a.bin: Tonbandgerät in base64 text around gzip, because it looks so
             [7, 1_500, 2_000_000, 3_250_000_000, 3_725_000_000_000].map(duration),
             ["7 ns", "1.500 µs", "2.000 ms", "3.250 s", "1 h 02 min 05 s"]
         );
-        assert_eq!([count(1, "event"), count(2, "event")], ["1 event", "2 events"]);
     }
 }

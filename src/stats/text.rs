@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::report::{FunctionReport, LaneReport, MachineReport, Number, StatisticsReport, TaskReport};
 use super::spread::SpreadReport;
+pub(crate) use crate::model::counted;
 
 /// The tables, each with its heading; those without rows are left out. Lists end after `rows` rows, the rest is counted.
 #[must_use]
@@ -52,10 +53,10 @@ fn write_rest(text: &mut String, report: &StatisticsReport) -> std::fmt::Result 
         writeln!(text, "\nLog messages: {}", counts.join(", "))?;
     }
     if report.gaps > 0 {
-        let (number, noun) = (report.gaps, if report.gaps == 1 { "gap" } else { "gaps" });
         writeln!(
             text,
-            "\n{number} {noun}: from a loss to the next switch it is unknown who runs, and nothing is measured across one"
+            "\n{}: from a loss to the next switch it is unknown who runs, and nothing is measured across one",
+            counted(report.gaps, "gap")
         )?;
     }
     Ok(())

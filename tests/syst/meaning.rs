@@ -181,7 +181,7 @@ fn remains_of_one_message_are_one_loss() {
 #[test]
 fn a_stream_of_one_message_is_recognised() {
     let probe = Subject::new("syst-stp").format.probe(&one_short_message(false), true);
-    assert!(probe.is_some_and(|probe| probe.reason.contains("1 of 1 messages")));
+    assert!(probe.is_some_and(|probe| probe.reason.contains("; 1 of 1 message after it has a legal header")));
 }
 
 #[test]

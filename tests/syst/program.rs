@@ -92,7 +92,7 @@ fn catalog_numbers_may_be_addresses_of_formats() {
     assert_eq!(named.args.get("catalog_id"), Some(&Arg::Pointer(FORMAT.into())));
     let detail =
         |name: &str| run.summary.facts.details.iter().find(|detail| detail.name == name).map(|detail| detail.value.as_str());
-    assert_eq!(detail("formats of the program"), Some("1 messages, whose ids are addresses of formats"));
+    assert_eq!(detail("formats of the program"), Some("1 message with the address of a format as id"));
     assert_eq!(detail("unknown catalog ids"), Some("3 messages of 3 ids: 0x48 (1), 0xf2 (1), 0x9000001 (1)"));
     assert_eq!(detail("program"), Some("app.elf, for ARM, 12 functions"));
 }

@@ -254,6 +254,8 @@ fn print_instructions(plan: &OpenPlan, link: &str, file: &Path, failure: Option<
     };
     text += &format!("\n  {link}\n");
     if let Some(error) = failure {
+        // It repeats the command with the link.
+        let error = error.to_string().replace(link, "LINK");
         text += &format!("No browser could be started: {error}\n");
     }
     match plan.how {

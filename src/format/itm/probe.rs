@@ -7,6 +7,7 @@ use super::decode::Wrapping;
 use crate::format::Probe;
 use crate::frame::swo::{LOOKAHEAD_BYTES, NoPacket, Packet, each_packet};
 use crate::frame::tpiu;
+use crate::model::counted;
 
 /// The number of bytes of an input that are inspected.
 const SAMPLE_BYTES: usize = 64 << 10;
@@ -118,7 +119,7 @@ impl Evidence {
         let share = format!("{packets} packets{place}, {:.1} % of the bytes", covered * 100.0);
         if syncs > 0 && times + hardware + syncs > 2 {
             let score = if covered > 0.99 { 96 } else { 80 };
-            return Some(Probe { score, reason: format!("{syncs} synchronisation packets among {share}") });
+            return Some(Probe { score, reason: format!("{} among {share}", counted(syncs, "synchronisation packet")) });
         }
         if covered > 0.995
             && self.letters >= LEAST_PACKETS
@@ -131,7 +132,7 @@ impl Evidence {
         if covered > 0.995 && (times + hardware) * 3 > packets && packets >= 2 * LEAST_PACKETS {
             return Some(Probe {
                 score: 70,
-                reason: format!("{times} time stamps and {hardware} packets of the DWT among {share}"),
+                reason: format!("{} and {} of the DWT among {share}", counted(times, "time stamp"), counted(hardware, "packet")),
             });
         }
         None

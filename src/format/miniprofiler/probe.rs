@@ -2,6 +2,7 @@
 //! chance once in 2^24, so two packets are proof, and a capture may begin with any number of other bytes.
 
 use crate::format::Probe;
+use crate::model::counted;
 
 use super::decode::each_frame;
 use super::packet::{Frame, find_reading};
@@ -26,7 +27,7 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
         3..8 => 95,
         _ => 99,
     };
-    let with_commands = if commands > 0 { format!(" and {commands} commands of the host") } else { String::new() };
+    let with_commands = if commands > 0 { format!(" and {} of the host", counted(commands, "command")) } else { String::new() };
     let verb = if packets == 1 { "packet has a valid CRC" } else { "packets have valid CRCs" };
     let place = if whole { String::new() } else { format!(" in the first {} KiB", sample.len() >> 10) };
     Some(Probe { score, reason: format!("{packets} {verb}{with_commands}{place}; {}", reading.description()) })

@@ -4,6 +4,7 @@
 //! two in sequence.
 
 use crate::format::Probe;
+use crate::model::counted;
 
 use super::frame::{self, ESCAPE, FLAG};
 
@@ -41,9 +42,10 @@ pub fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let certainty = 1.0 - 1.0 / (1.0 + counts.good as f64);
     let score = if starts { 99.0 } else { 50.0 + 48.0 * bytes.min(order) * certainty };
     let mut reason = format!(
-        "{} of {} frames have a valid checksum, {} of {} are in sequence",
+        "{} of {} {} a valid checksum, {} of {} are in sequence",
         counts.good,
-        counts.good + counts.bad,
+        counted(counts.good + counts.bad, "frame"),
+        if counts.good == 1 { "has" } else { "have" },
         counts.in_order,
         counts.pairs
     );

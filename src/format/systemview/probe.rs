@@ -58,7 +58,11 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     }
     let covered = 1.0 - bad_bytes as f64 / (sample.len() - edge_bytes).max(1) as f64;
     let place = if is_whole { String::new() } else { format!(" of the first {} KiB", sample.len() >> 10) };
-    let share = format!("{packets} packets make up {:.1} % of the bytes{place}", covered * 100.0);
+    let share = format!(
+        "{} up {:.1} % of the bytes{place}",
+        if packets == 1 { "1 packet makes".to_owned() } else { format!("{packets} packets make") },
+        covered * 100.0
+    );
     if has_header {
         return Some(Probe { score: 99, reason: format!("it has the header of a SystemView file, and {share}") });
     }

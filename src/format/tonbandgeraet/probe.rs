@@ -5,6 +5,7 @@
 //! binary files have a few valid frames by chance, among many invalid bytes.
 
 use crate::format::Probe;
+use crate::model::counted;
 
 use super::decode::{BadFrame, Decoder, Stamp};
 use super::record::Record;
@@ -34,7 +35,7 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let verb = if counts.good_frames == 1 { "is" } else { "are" };
     let start = counts.start.map_or(String::new(), |name| format!("; the first one is {name}"));
     let (good, all) = (counts.good_frames, counts.good_frames + counts.bad_frames + counts.empty_frames);
-    Some(Probe { score, reason: format!("{good} of {all} frames{place} {verb} valid{start}") })
+    Some(Probe { score, reason: format!("{good} of {}{place} {verb} valid{start}", counted(all, "frame")) })
 }
 
 #[derive(Debug, Default)]

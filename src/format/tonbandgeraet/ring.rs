@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use crate::format::{MemoryDamage, MemoryMark, MemoryRecording};
+use crate::model::counted;
 
 use super::decode::DELIMITER;
 
@@ -112,8 +113,10 @@ pub(super) fn read(image: &[u8], at: usize) -> Result<MemoryRecording, String> {
             pieces: Vec::new(),
             cores: u32::try_from(cores).unwrap_or(u32::MAX),
             what: format!(
-                "{DESCRIPTION} ({}{segments} segments of {segment_bytes} bytes, {in_use} in use, {order}-endian)",
-                if cores > 1 { format!("{cores} cores, ") } else { String::new() }
+                "{DESCRIPTION} ({}{} of {}, {in_use} in use, {order}-endian)",
+                if cores > 1 { format!("{cores} cores, ") } else { String::new() },
+                counted(segments, "segment"),
+                counted(segment_bytes, "byte"),
             ),
             damages: Vec::new(),
         },

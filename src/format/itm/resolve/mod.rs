@@ -16,7 +16,7 @@ use crate::format::program::{ElfFile, shortcomings};
 use crate::format::{Detail, Facts, ListRecord, Part, Resolve, Resolved};
 use crate::frame::swo::{Delay, NoPacket, Packet};
 use crate::model::{
-    Certainty, CoreId, Event, EventKind, Finding, Ledger, LossKind, LossNote, Matter, Nanos, Rate, Ticks, losses,
+    Certainty, CoreId, Event, EventKind, Finding, Ledger, LossKind, LossNote, Matter, Nanos, Rate, Ticks, counted, losses,
 };
 use events::Meaning;
 use global::Global;
@@ -222,7 +222,8 @@ fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: T
             detail("stream", format!("source {id} in CoreSight frames"), source);
             let is_stream = |id| scan.other_streams.iter().any(|&other| usize::from(other) == id);
             let kind = |id| if is_stream(id) { " of an ITM stream" } else { "" };
-            let others: Vec<String> = scan.others().map(|(id, bytes)| format!("{id}: {bytes} bytes{}", kind(id))).collect();
+            let others: Vec<String> =
+                scan.others().map(|(id, bytes)| format!("{id}: {}{}", counted(bytes, "byte"), kind(id))).collect();
             if !others.is_empty() {
                 let value = format!("{}; not read", others.join(", "));
                 detail("other sources", value, "recorded in the capture: ETM or another trace source");
@@ -235,7 +236,8 @@ fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: T
         detail("writes to stimulus ports", ports.join(", "), "recorded in the capture");
     }
     if let Some(ElfFile { path, symbols, .. }) = &options.program {
-        detail("program", format!("{} functions, {} vectors", symbols.functions().len(), symbols.vectors().len()), "--elf");
+        let functions = counted(symbols.functions().len(), "function");
+        detail("program", format!("{functions}, {}", counted(symbols.vectors().len(), "vector")), "--elf");
         facts.hints.extend(shortcomings(path, symbols));
     }
     if let Some(Some(id)) = options.source

@@ -47,8 +47,8 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let most = if counts.proven > 0 { 100.0 } else { 79.0 };
     let score = f64::min(if share >= 0.95 { 55.0 + 40.0 * likely } else { 20.0 + 60.0 * likely }, most) as u8;
     let reason = format!(
-        "{} messages follow each other, {} with a fitting checksum; {:.0} % of the bytes belong to them",
-        counts.full,
+        "{}, {} with a fitting checksum; {:.0} % of the bytes belong to them",
+        if counts.full == 1 { "1 message".to_owned() } else { format!("{} messages follow each other", counts.full) },
         counts.proven,
         100.0 * share
     );

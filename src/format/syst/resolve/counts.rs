@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::format::Detail;
 use crate::format::syst::decoded::{NameRef, Notice, RecordKind, Stored};
+use crate::model::counted;
 
 /// How many unknown ids are counted one by one.
 const IDS_LIMIT: usize = 1 << 10;
@@ -99,7 +100,7 @@ impl MessageCounts {
             details.push(Detail { name: "messages", value: format!("{all}: {}", kinds.join(", ")), source: "counted".into() });
         }
         if self.from_program > 0 {
-            let value = format!("{} messages, whose ids are addresses of formats", self.from_program);
+            let value = format!("{} with the address of a format as id", counted(self.from_program, "message"));
             details.push(Detail { name: "formats of the program", value, source: "--elf".into() });
         }
         if self.unknown > 0 {
@@ -108,7 +109,8 @@ impl MessageCounts {
             let ids: Vec<String> = counts.iter().take(SHOWN_IDS).map(|(id, count)| format!("{id:#x} ({count})")).collect();
             let more = if counts.len() > SHOWN_IDS { ", …" } else { "" };
             let at_least = if counts.len() == IDS_LIMIT { "at least " } else { "" };
-            let value = format!("{} messages of {at_least}{} ids: {}{more}", self.unknown, counts.len(), ids.join(", "));
+            let (messages, of_ids) = (counted(self.unknown, "message"), counted(counts.len(), "id"));
+            let value = format!("{messages} of {at_least}{of_ids}: {}{more}", ids.join(", "));
             let source = "counted: they are in no file given with --collateral".into();
             details.push(Detail { name: "unknown catalog ids", value, source });
         }

@@ -32,7 +32,7 @@ use super::settings::Settings;
 use crate::clock::{Copies, SESSIONS_LIMIT};
 use crate::format::program::shortcomings;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
-use crate::model::{CoreId, Event, EventKind, Ledger, Nanos};
+use crate::model::{CoreId, Event, EventKind, Ledger, Nanos, counted};
 
 /// The length of the shortest message.
 const SHORTEST_BYTES: u64 = 4;
@@ -528,6 +528,6 @@ fn is_field(collateral: &Collateral, records: &Records, stored: &Stored) -> bool
 /// Details about the program that was given, and hints about what it lacks.
 fn describe_program(settings: &Settings) -> (Vec<Detail>, Vec<String>) {
     let Some((path, symbols)) = &settings.symbols else { return Default::default() };
-    let value = format!("{path}, for {}, {} functions", symbols.machine(), symbols.functions().len());
+    let value = format!("{path}, for {}, {}", symbols.machine(), counted(symbols.functions().len(), "function"));
     (vec![Detail { name: "program", value, source: "--elf".into() }], shortcomings(path, symbols).collect())
 }

@@ -455,7 +455,10 @@ impl MessageTimes {
         let (with, all) = stamped;
         let (time, source) = match (self.transport.is_some(), self.by_order) {
             (true, _) => ("the transport's time stamps", RECORDED.to_owned()),
-            (false, false) => ("the messages' time stamps", format!("inferred: {with} of {all} messages have one")),
+            (false, false) => (
+                "the messages' time stamps",
+                format!("inferred: {} of {all} {} one", with, if with == 1 { "has" } else { "have" }),
+            ),
             (false, true) => ("none: messages are 1 µs apart, in their order", "inferred: no message has a time stamp".into()),
         };
         details.push(detail("time", time.into(), &source));

@@ -40,7 +40,7 @@ use crate::format::{
     Decode, Detail, ErasedRecording, FormatOptions, OptionError, OptionKind, OptionSpec, Part, Probe, Recording, Stages, erase,
 };
 use crate::frame::tpiu::{Framed, UNKNOWN};
-use crate::model::{Ledger, Rate};
+use crate::model::{Ledger, Rate, counted};
 
 /// `--stp-freq`.
 pub(super) const STP_HZ: OptionSpec = option("stp-freq", OptionKind::Text("N[/D]"), "The frequency of the STP clock");
@@ -85,9 +85,10 @@ fn judge(evidence: &Evidence, place: &str) -> Option<Probe> {
         return None;
     }
     let score = (55.0 + 43.0 * share) as u8;
+    let verb = if reading.legal == 1 { "has" } else { "have" };
     Some(Probe {
         score,
-        reason: format!("{place}; {} of {} messages after it have a legal header", reading.legal, reading.messages),
+        reason: format!("{place}; {} of {} after it {verb} a legal header", reading.legal, counted(reading.messages, "message")),
     })
 }
 

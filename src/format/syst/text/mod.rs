@@ -17,7 +17,7 @@ use super::resolve::{Progress, Resolver, Sequence};
 use super::scan::MessageFacts;
 use super::settings::Settings;
 use crate::format::{Decode, Detail, ErasedRecording, FormatOptions, OptionError, Part, Probe, Recording, Stages, erase};
-use crate::model::Ledger;
+use crate::model::{Ledger, counted};
 use hex::{padded, sixteen_unhexed, unhex};
 use interrupted::{find_rest, is_interrupted, is_rest};
 use listing::{Listed, may_have_listings, read_listed};
@@ -49,7 +49,7 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let mut with_digits = memchr::memmem::find_iter(head, BARE_MARKER).filter(has_digits);
     let first = with_digits.next()?;
     let markers = 1 + with_digits.count();
-    let lines = if markers == 1 { "1 message".to_owned() } else { format!("{markers} messages") };
+    let lines = counted(markers, "message");
     Some(Probe { score: 98, reason: format!("{lines} after \"SYS-T RAW DATA: \"; the first at byte {first}") })
 }
 

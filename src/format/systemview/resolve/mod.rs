@@ -25,11 +25,11 @@ use crate::clock::{Copies, RESTART_GAP_NS, SESSIONS_LIMIT};
 use crate::format::options::overridden_rate;
 use crate::format::program::Lookups;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved, SHARED_LOSSES};
-use crate::model::losses;
 use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, IsrId, LaneId, Ledger, LossKind, LossNote, Matter, NameId, Nanos,
     OpenFunctions, Rate, RecordedWaits, TaskId, Ticks,
 };
+use crate::model::{counted, losses};
 use crate::printf::Format;
 use crate::printf::escape::PendingText;
 use crate::symbols::Symbols;
@@ -412,7 +412,7 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
     }
     let tasks = shared.task_names();
     if tasks > 0 {
-        detail("names", format!("{tasks} tasks"), "recorded in the capture");
+        detail("names", counted(tasks, "task"), "recorded in the capture");
     }
     let variables = shared.variables();
     if variables > 0 {
@@ -424,7 +424,7 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
         );
     }
     for (path, _) in setups.first().map(|setup| setup.options.descriptions.as_slice()).unwrap_or(&[]) {
-        detail("descriptions", format!("{} events", shared.descriptions.len()), path);
+        detail("descriptions", counted(shared.descriptions.len(), "event"), path);
     }
     if shared.descriptions.is_empty() && shared.kernel.is_none() {
         facts.hints.push(
@@ -492,7 +492,7 @@ impl Resolve for Resolver {
     fn facts(&self) -> Facts {
         let of_input = |input: &InputResolver| {
             let lost = Some(input.counted_elsewhere).filter(|&lost| lost > 0)?;
-            let value = format!("at least {lost} events of all cores, counted with the first");
+            let value = format!("at least {} of all cores, counted with the first", counted(lost, "event"));
             Some(Detail { name: SHARED_LOSSES, value, source: "recorded in the capture".to_owned() })
         };
         let details_of = self.inputs.iter().map(|input| of_input(input).into_iter().collect()).collect();

@@ -13,7 +13,7 @@ use super::names::Names;
 use super::scan::{ScanFacts, Setup};
 use crate::clock::{Domain, Judge, LOOKAHEAD, Stamp};
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
-use crate::model::{Certainty, CoreId, Event, EventKind, Finding, Ledger, LossNote, Matter, Nanos, Rate, Ticks, losses};
+use crate::model::{Certainty, CoreId, Event, EventKind, Finding, Ledger, LossNote, Matter, Nanos, Rate, Ticks, counted, losses};
 use events::Kernel;
 
 /// The rate of the clock is not recorded. Without an option, a tick is taken for this fraction of a second.
@@ -96,14 +96,14 @@ fn describe(scanned: &ScanFacts) -> Vec<Detail> {
     let mut detail = |name, value: String| details.push(Detail { name, value, source: "recorded in the capture".into() });
     let ScanFacts { events, unused, .. } = scanned;
     let state = if *unused > 0 { format!("{unused} not used yet") } else { "all of them used".to_owned() };
-    detail("ring", format!("{} entries with {events} events, {state}", layout.entries));
+    detail("ring", format!("{} entries with {}, {state}", layout.entries, counted(*events, "event")));
     detail("byte order", if layout.is_big { "big-endian" } else { "little-endian" }.to_owned());
     detail(
         "time stamps",
         format!("{} bits{}", layout.time_mask.count_ones(), if scanned.is_down() { ", counting down" } else { "" }),
     );
     if !scanned.objects.is_empty() {
-        detail("names", format!("{} objects", scanned.objects.len()));
+        detail("names", counted(scanned.objects.len(), "object"));
     }
     details
 }

@@ -6,7 +6,7 @@ use super::super::timer::{PeriodSource, PhaseSource, Timer};
 use super::Setup;
 use crate::clock::fit::Modulus;
 use crate::format::{Detail, Facts, is_unrecorded};
-use crate::model::{Certainty, Finding, Matter, Rate};
+use crate::model::{Certainty, Finding, Matter, Rate, counted};
 
 pub fn facts(setups: &[Setup]) -> Facts {
     let cores = setups.iter().map(|setup| setup.core).max().map_or(1, |core| core.saturating_add(1));
@@ -37,7 +37,11 @@ pub fn facts(setups: &[Setup]) -> Facts {
     }
     let names = setup.facts.names.len();
     if names > 0 {
-        facts.details.push(detail("names", format!("{names} tasks and objects"), "recorded in the capture: object lists"));
+        facts.details.push(detail(
+            "names",
+            if names == 1 { "1 task or object".to_owned() } else { format!("{names} tasks and objects") },
+            "recorded in the capture: object lists",
+        ));
         facts.hints.extend(unnamed_tasks(setup));
     } else {
         facts.hints.push(
@@ -236,7 +240,10 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
     let source = match options.is_down {
         Some(_) => "given by an option".to_owned(),
         None if timer.pairs == 0 => "assumed: no neighbours of the same tick differ".to_owned(),
-        None => format!("inferred: {} of {} neighbours of the same tick agree", timer.agreeing, timer.pairs),
+        None => {
+            let verb = if timer.agreeing == 1 { "agrees" } else { "agree" };
+            format!("inferred: {} of {} of the same tick {verb}", timer.agreeing, counted(timer.pairs, "neighbour"))
+        }
     };
     facts.details.push(detail("timer direction", direction.to_owned(), &source));
     let source = match timer.period_source {
@@ -254,8 +261,8 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
     facts.details.push(detail("timer period", format!("{} counts a tick", timer.period), &source));
     let phase = f64::from(timer.phase) / f64::from(timer.period);
     let source = match timer.phase_source {
-        PhaseSource::Ticks => format!("inferred from {} tick hooks", timer.ticks),
-        PhaseSource::Neighbours => format!("inferred from {} neighbours of the same tick", timer.pairs),
+        PhaseSource::Ticks => format!("inferred from {}", counted(timer.ticks, "tick hook")),
+        PhaseSource::Neighbours => format!("inferred from {} of the same tick", counted(timer.pairs, "neighbour")),
         PhaseSource::Assumed => "assumed".to_owned(),
     };
     facts.details.push(detail("timer phase", format!("{phase:.4} of a tick"), &source));
@@ -282,7 +289,7 @@ fn length_details(setup: &Setup, facts: &mut Facts) {
         }
         let name = name_of(id).map_or(String::new(), |name| format!(" ({name})"));
         let source = if setup.lengths.is_given(id) { "given by an option" } else { "inferred" };
-        facts.details.push(detail("packet length", format!("id {id}{name}: {len} bytes of data"), source));
+        facts.details.push(detail("packet length", format!("id {id}{name}: {} of data", counted(len, "byte")), source));
     }
 }
 
