@@ -416,12 +416,8 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
     }
     let variables = shared.variables();
     if variables > 0 {
-        let tasks = if variables == 1 { "task" } else { "tasks" };
-        detail(
-            "names from the program",
-            format!("{variables} {tasks}"),
-            "inferred: variables at the addresses of tasks without a name",
-        );
+        let source = "inferred: variables at the addresses of tasks without a name";
+        detail("names from the program", counted(variables, "task"), source);
     }
     for (path, _) in setups.first().map(|setup| setup.options.descriptions.as_slice()).unwrap_or(&[]) {
         detail("descriptions", counted(shared.descriptions.len(), "event"), path);
