@@ -43,13 +43,27 @@ enum Leaving {
     Deleted,
 }
 
+/// What the tasks that run instead of an undecided one say of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Evidence {
+    /// None has run yet.
+    #[default]
+    Nothing,
+    /// The first one may have run because this one waited, or because both take turns.
+    Open,
+    /// The first one has a higher priority: it pre-empts this one.
+    Preempted,
+    /// One of lower priority ran, so this one cannot have been ready.
+    Outrun,
+}
+
 /// The state of one task, and what is known of its next one. Methods that change the state return the one before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scheduling {
     status: TaskStatus,
     leaving: Option<Leaving>,
-    /// While undecided: a task of lower priority ran meanwhile, so this one cannot have been ready.
-    is_outrun: bool,
+    /// While undecided: what the tasks that run meanwhile say of it.
+    evidence: Evidence,
 }
 
 impl Scheduling {
@@ -81,7 +95,7 @@ impl Scheduling {
             None if task.kind == TaskKind::Idle || task.waits == RecordedWaits::All => (TaskStatus::Ready, None),
             None if task.waits == RecordedWaits::Nothing => (TaskStatus::Unknown, None),
             None => {
-                self.is_outrun = false;
+                self.evidence = Evidence::Nothing;
                 (TaskStatus::Undecided, None)
             }
         };
@@ -159,17 +173,28 @@ impl Scheduling {
     /// a task of lower priority, or the idle task, runs only when none of higher priority is ready. Other cores say nothing, because
     /// tasks may be bound to cores.
     pub fn note_running(&mut self, own: Option<u32>, running: Option<u32>, is_idle: bool, order: PriorityOrder) {
-        self.is_outrun |= is_idle || order.is_lower(running, own);
+        // A task of the idle task's priority takes turns with it.
+        let is_lower = match (is_idle, own, running) {
+            (true, Some(own), Some(running)) => own != running,
+            (true, Some(own), None) => own != 0 || order != PriorityOrder::Ascending,
+            (true, None, _) => true,
+            (false, ..) => order.is_lower(running, own),
+        };
+        if is_lower {
+            self.evidence = Evidence::Outrun;
+        } else if self.evidence == Evidence::Nothing {
+            self.evidence = if order.is_lower(own, running) { Evidence::Preempted } else { Evidence::Open };
+        }
     }
 
-    /// Undecided until here, and its continuation was not seen: the state that it has had by the evidence. With a single core, only tasks that may
-    /// pre-empt it have run since, if it did not wait.
+    /// Undecided until here, and its continuation was not seen: the state that it has had by the evidence. With a single core, a task of higher
+    /// priority that follows was made ready and took the core at once. After one of the same or of an unknown priority, either is possible.
     #[must_use]
     pub fn presumed(&self, has_one_core: bool) -> TaskStatus {
-        match self.is_outrun {
-            true => TaskStatus::Waiting,
-            false if has_one_core => TaskStatus::Ready,
-            false => TaskStatus::Unknown,
+        match self.evidence {
+            Evidence::Outrun => TaskStatus::Waiting,
+            Evidence::Preempted if has_one_core => TaskStatus::Ready,
+            Evidence::Preempted | Evidence::Open | Evidence::Nothing => TaskStatus::Unknown,
         }
     }
 
@@ -198,11 +223,40 @@ mod tests {
         };
         use PriorityOrder::{Ascending, Descending, Unknown};
         use TaskStatus::{Ready, Waiting};
-        assert_eq!([3, 4, 8].map(|running| presumed(Ascending, Some(running), true)), [Waiting, Ready, Ready]);
-        assert_eq!([3, 4, 8].map(|running| presumed(Descending, Some(running), true)), [Ready, Ready, Waiting]);
+        // Of the same priority: they may take turns, or the first one waited.
+        assert_eq!([3, 4, 8].map(|running| presumed(Ascending, Some(running), true)), [Waiting, TaskStatus::Unknown, Ready]);
+        assert_eq!([3, 4, 8].map(|running| presumed(Descending, Some(running), true)), [Ready, TaskStatus::Unknown, Waiting]);
         // A cooperative thread of Zephyr.
         assert_eq!(presumed(Descending, Some((-1i32).cast_unsigned()), true), Ready);
-        assert_eq!(presumed(Unknown, Some(3), true), Ready);
-        assert_eq!(presumed(Ascending, None, false), TaskStatus::Unknown);
+        assert_eq!(presumed(Unknown, Some(3), true), TaskStatus::Unknown);
+        assert_eq!(presumed(Ascending, None, true), TaskStatus::Unknown);
+        assert_eq!(presumed(Ascending, Some(8), false), TaskStatus::Unknown);
+    }
+
+    #[test]
+    fn the_first_task_that_follows_says_whether_it_was_preempted() {
+        let before_idle = |own, idle| {
+            let mut left = Scheduling { status: TaskStatus::Undecided, ..Scheduling::default() };
+            left.note_running(own, idle, true, PriorityOrder::Ascending);
+            left.presumed(true)
+        };
+        assert_eq!([Some(1), None].map(|own| before_idle(own, Some(0))), [TaskStatus::Waiting; 2]);
+        assert_eq!([Some(0), None].map(|idle| before_idle(Some(0), idle)), [TaskStatus::Unknown; 2]);
+        let mut left = Scheduling { status: TaskStatus::Undecided, ..Scheduling::default() };
+        assert_eq!(left.presumed(true), TaskStatus::Unknown);
+        let mut run = |priority| {
+            left.note_running(Some(4), Some(priority), false, PriorityOrder::Ascending);
+            left.presumed(true)
+        };
+        assert_eq!([5, 4, 6, 3, 5].map(&mut run), {
+            use TaskStatus::{Ready, Waiting};
+            [Ready, Ready, Ready, Waiting, Waiting]
+        });
+        let mut left = Scheduling { status: TaskStatus::Undecided, ..Scheduling::default() };
+        let mut run = |priority| {
+            left.note_running(Some(4), Some(priority), false, PriorityOrder::Ascending);
+            left.presumed(true)
+        };
+        assert_eq!([4, 5].map(&mut run), [TaskStatus::Unknown; 2]);
     }
 }

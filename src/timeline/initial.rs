@@ -4,6 +4,7 @@
 use super::writer::{Note, NoteValue, SliceName};
 use super::{At, Timeline};
 use crate::model::{ObjectId, ReportedState, TaskId};
+use crate::track::PrevState;
 
 impl Timeline {
     /// The state of a task that does not run.
@@ -12,8 +13,14 @@ impl Timeline {
             return;
         }
         self.touch(task);
-        self.show_state(task, at.time_ns);
         self.drawn(task, at);
+        let state = match reported {
+            ReportedState::Ready => PrevState::Ready,
+            ReportedState::Waiting => PrevState::Waiting,
+            ReportedState::Suspended => PrevState::Suspended,
+            ReportedState::Deleted => PrevState::Deleted,
+        };
+        self.change_state(task, state, at.time_ns);
         match reported {
             ReportedState::Waiting => self.begin_unknown_wait(task, at.time_ns),
             ReportedState::Suspended => self.begin_suspended(task, at.core, at.time_ns),

@@ -509,7 +509,7 @@ impl Timeline {
     }
 
     /// A task that does not run changes its state without a switch or a waking.
-    fn change_state(&mut self, task: TaskId, state: PrevState, time_ns: u64) {
+    pub(super) fn change_state(&mut self, task: TaskId, state: PrevState, time_ns: u64) {
         self.show_state(task, time_ns);
         let own = &mut self.tasks[task.index()];
         // Never at the time of the last row, which would be taken after it.

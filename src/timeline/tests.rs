@@ -403,6 +403,24 @@ fn readiness_before_the_first_switch_is_drawn() {
     assert_eq!(states(&[&[(5, EventKind::SwitchedIn(other))], &events[..1], &events[2..]].concat()), [], "a waking shows it");
 }
 
+/// No switch and no waking says it.
+#[test]
+fn a_state_that_the_target_reports_is_drawn() {
+    let (task, other) = (TaskId(0), TaskId(1));
+    let (ready, runs) = (EventKind::Ready { task, from_isr: false }, EventKind::SwitchedIn(task));
+    let reported = |state, next| {
+        states(&[(5, EventKind::SwitchedIn(other)), (10, EventKind::TaskReported { task, state }), (20, next), (30, runs)])
+    };
+    use crate::model::ReportedState::{Deleted, Ready, Suspended, Waiting};
+    assert_eq!(reported(Ready, runs), [(10, PrevState::Ready)]);
+    assert_eq!(reported(Waiting, ready), [(10, PrevState::Waiting)]);
+    assert_eq!(reported(Suspended, EventKind::Resumed { task, from_isr: false }), [(10, PrevState::Suspended)]);
+    assert_eq!(reported(Ready, EventKind::Suspended(task)), [(10, PrevState::Ready), (20, PrevState::Suspended)]);
+    assert_eq!(reported(Deleted, EventKind::SwitchedIn(other)), [(10, PrevState::Deleted)]);
+    // A loss begins at the event before it.
+    assert_eq!(reported(Ready, EventKind::Loss(0)), [(10, PrevState::Unknown)]);
+}
+
 #[test]
 fn more_instants_at_one_time_than_the_viewer_nests_are_at_the_next_nanoseconds() {
     let settings = Settings { raw_events: true, ..of_cores(1).settings };

@@ -11,6 +11,9 @@ void platform_write(const char *name, const void *data, size_t len); /* a whole 
 void platform_exit(int status);
 void platform_reset(void);
 void platform_start_interrupt(void); /* a second interrupt, if there is one */
+#ifdef __arm__
+extern uint32_t platform_mask; /* how interrupts were masked before the library masked them */
+#endif
 
 /* Runs the application; ends in platform_exit(). */
 void app_run(void);

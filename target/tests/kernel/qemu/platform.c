@@ -5,6 +5,8 @@
 #include "task.h"
 #include "board.h"
 
+uint32_t platform_mask;
+
 void platform_write(const char *name, const void *data, size_t len) { board_write_file(name, data, len); }
 
 void platform_exit(int status) { board_exit(status); }
