@@ -409,7 +409,8 @@ impl WireState {
         let is_in_reach = move |(records, stored): &(&Records, &Stored)| records.offset_of(stored) < reach;
         let is_in_place =
             |(records, stored): &(&Records, &Stored)| self.sessions.copies.end_at(records.offset_of(stored)).is_none();
-        own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach).filter(is_in_place)
+        let is_in_test = |(records, stored): &(&Records, &Stored)| !records.begins_test(stored);
+        own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach).take_while(is_in_test).filter(is_in_place)
     }
 
     /// Ends the run of damage before a valid frame, which is handled afterwards.
@@ -603,6 +604,9 @@ impl WireState {
         self.evidence = evidence;
         if super::is_name(stored.kind) {
             self.note_name(records, stored);
+        }
+        if records.begins_test(stored) {
+            self.clock.begin_test();
         }
         if let Some(now) = tick {
             let width = self.present().layout.config.sizes.time_event;
