@@ -210,7 +210,11 @@ fn an_answer_to_a_query_may_be_an_address_only() {
     let mut target = Target::new(638);
     for (time, query) in [(100, 1u8), (110, 2), (120, 3), (130, 4), (140, 5)] {
         let address = (OBJECT as u32).to_le_bytes();
-        target.encoder.record(Kind::QueryData, &[Value::Uint(time), Value::Uint(query.into()), Value::Bytes(&address)], &mut target.bytes);
+        target.encoder.record(
+            Kind::QueryData,
+            &[Value::Uint(time), Value::Uint(query.into()), Value::Bytes(&address)],
+            &mut target.bytes,
+        );
     }
     target.send(Kind::TimeDisarmAttempt, &[200, 0x300, OBJECT, 0]);
     let trace = target.convert().read();

@@ -64,7 +64,8 @@ impl Recording for Scanner {
         let sessions: Vec<Sessions> =
             inputs.iter().enumerate().map(|(index, facts)| Sessions::new(facts, &target(index))).collect();
         let mut report = Facts { system: Some("QP"), cores: sessions.len() as u16, begins_midway: true, ..Facts::default() };
-        let rate_of = |(facts, sessions): (&ScanFacts, &Sessions)| clockrate::of_ticks(facts, sessions).filter(|_| !facts.is_test);
+        let rate_of =
+            |(facts, sessions): (&ScanFacts, &Sessions)| clockrate::of_ticks(facts, sessions).filter(|_| !facts.is_test);
         let by_ticks: Vec<_> = inputs.iter().zip(&sessions).map(rate_of).collect();
         let of_first = inputs.first().zip(sessions.first()).zip(by_ticks.first());
         let measured = of_first.map(|((facts, sessions), ticks)| clockrate::measure(facts, sessions, *ticks));
