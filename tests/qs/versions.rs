@@ -203,3 +203,95 @@ fn the_start_of_an_old_target_begins_a_session() {
     let trace = conversion.read();
     assert_eq!(trace.tracks.keys().filter(|&&track| trace.path(track).ends_with("/w[0]/steps")).count(), 2);
 }
+
+/// Before 6.9.0, only a target that was built for QUTest tells more of queues, pools and time events than which one was asked for.
+#[test]
+fn an_answer_to_a_query_may_be_an_address_only() {
+    let mut target = Target::new(638);
+    for (time, query) in [(100, 1u8), (110, 2), (120, 3), (130, 4), (140, 5)] {
+        let address = (OBJECT as u32).to_le_bytes();
+        target.encoder.record(
+            Kind::QueryData,
+            &[Value::Uint(time), Value::Uint(query.into()), Value::Bytes(&address)],
+            &mut target.bytes,
+        );
+    }
+    target.send(Kind::TimeDisarmAttempt, &[200, 0x300, OBJECT, 0]);
+    let trace = target.convert().read();
+    assert_eq!(trace.instants.iter().filter(|instant| instant.name == "query data").count(), 5);
+}
+
+/// The ticks of rate 1 have another length, which is not measured.
+#[test]
+fn lateness_is_said_only_of_the_measured_tick() {
+    let mut target = Target::new(740);
+    let events = [(0u64, 0x300u64, 100u64), (1, 0x400, 1_000)];
+    for (rate, event, _) in events {
+        target.send(Kind::TimeArm, &[1_000, event, OBJECT, 3, 3, rate]);
+    }
+    for now in (1_001..40_000u64).step_by(50).filter(|now| now % 100 == 1) {
+        for (rate, event, tick) in events {
+            if (now - 1_001) % (3 * tick) == 0 && now > 1_001 {
+                target.send(Kind::TimePost, &[now, event, 5, OBJECT, rate]);
+            }
+        }
+    }
+    let conversion = target.convert();
+    let details = &conversion.summary.facts.details;
+    assert!(details.iter().any(|detail| detail.name == "clock units per tick" && detail.value == "100"), "{details:?}");
+    let trace = conversion.read();
+    let armed: Vec<_> = trace.slices.iter().filter(|slice| slice.name == "armed").collect();
+    assert!(armed.len() > 100);
+    assert!(armed.iter().all(|slice| !slice.end_args.contains_key("late_ticks")));
+}
+
+/// In QUTest a time stamp is the number of stamps since the test was set up.
+#[test]
+fn time_goes_on_when_a_test_begins() {
+    const TEST_SETUP: u64 = 7;
+    let mut target = Target::new(740);
+    for (test, steps) in [40u64, 10, 60, 5].into_iter().enumerate() {
+        if test > 0 {
+            target.send(Kind::RxStatus, &[0, TEST_SETUP]);
+        }
+        target.send(Kind::TargetDone, &[1, TEST_SETUP]);
+        for step in 0..steps {
+            let now = 2 + step * 3;
+            target.send(Kind::Tick, &[step, 0]);
+            target.send(Kind::GetLast, &[now, 5, OBJECT, 0, 0]);
+            target.send(Kind::Dispatch, &[now + 1, 5, OBJECT, STATE]);
+            target.send(Kind::InternTran, &[now + 2, 5, OBJECT, STATE]);
+        }
+    }
+    let conversion = target.convert();
+    let ledger = &conversion.summary.ledger;
+    assert!(ledger.entries().is_empty(), "{ledger:?}");
+    let facts = &conversion.summary.facts;
+    assert!(facts.sessions <= 1 && facts.hints.iter().any(|hint| hint.contains("QUTest")), "{:?}", facts.hints);
+    assert!(facts.details.iter().all(|detail| detail.name != "clock units per tick"), "{:?}", facts.details);
+    let steps = slices(&conversion.read(), "/steps");
+    assert_eq!(steps.len(), 115);
+    assert!(steps.iter().all(|(_, start, end)| *end == Some(start + 1)), "{steps:?}");
+    assert!(steps.windows(2).all(|pair| pair[0].2 <= Some(pair[1].1)));
+}
+
+/// The host may have taken an object out of the recording.
+#[test]
+fn no_state_is_drawn_after_the_host_set_a_filter() {
+    const OTHER_STATE: u64 = 0x0800_0300;
+    for command in [10, 11, 12] {
+        let mut target = Target::new(740);
+        target.send(Kind::InitTran, &[100, OBJECT, STATE]);
+        target.send(Kind::Dispatch, &[180, 5, OBJECT, STATE]);
+        target.send(Kind::InternTran, &[190, 5, OBJECT, STATE]);
+        target.send(Kind::RxStatus, &[0, command]);
+        target.send(Kind::TimeDisarmAttempt, &[200, 0x300, OBJECT, 0]);
+        target.send(Kind::Dispatch, &[300, 5, OBJECT, OTHER_STATE]);
+        target.send(Kind::InternTran, &[310, 5, OBJECT, OTHER_STATE]);
+        let conversion = target.convert();
+        let codes: Vec<_> = conversion.summary.ledger.entries().iter().map(|entry| entry.kind.code).collect();
+        assert_eq!(codes, ["filter_changed"]);
+        let states: Vec<_> = slices(&conversion.read(), "/state").into_iter().map(|state| (state.1, state.2)).collect();
+        assert_eq!(states, [(0, Some(90)), (200, Some(210))], "command {command}");
+    }
+}

@@ -20,6 +20,9 @@ use super::repair::{self, Neighbours, Piece};
 /// How many bytes of a run of damage are kept for `dump`.
 pub const KEPT_RAW_BYTES: usize = 256;
 
+/// The host's command that sets up a test of QUTest, in the target's answer to it.
+pub const TEST_SETUP: u8 = 7;
+
 /// Why bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bad {
@@ -160,6 +163,13 @@ impl Records {
     #[must_use]
     pub fn offset_of(&self, stored: &Stored) -> u64 {
         self.base + u64::from(stored.offset)
+    }
+
+    /// Whether a test of QUTest begins after a record, and with it the counter of the time stamps: the host's command is acknowledged.
+    #[inline]
+    #[must_use]
+    pub fn begins_test(&self, stored: &Stored) -> bool {
+        stored.kind == Kind::RxStatus && self.data_of(stored) == [TEST_SETUP]
     }
 
     /// The fields of fixed width of a record.
@@ -606,11 +616,14 @@ fn is_rest_valid(layout: &Layout, record: &RecordLayout, data: &[u8], rest: &[u8
     }
 }
 
-/// The fields of QUERY_DATA for a kind of object, whose length is `len`: those of the target's version, or else of another one.
+/// The fields of QUERY_DATA for a kind of object, whose length is `len`: those of the target's version, or else of another one. Before 6.9.0, a
+/// target that was not built for QUTest records of queues, pools and time events only which one it is.
 #[must_use]
 pub fn query_fields_of(query: u64, len: usize, config: Config) -> Option<&'static [(&'static str, Code)]> {
     let of_version = |version| query_fields(query, version).filter(|fields| fields_len(fields, config.sizes) == len);
-    [config.version, 815, 740, 680].into_iter().find_map(of_version)
+    let whole = [config.version, 815, 740, 680].into_iter().find_map(of_version);
+    let object: &[_] = &[("obj", Code::Object)];
+    whole.or_else(|| (matches!(query, 1..=4) && fields_len(object, config.sizes) == len).then_some(object))
 }
 
 fn fields_len(fields: &[(&str, Code)], sizes: Sizes) -> usize {

@@ -13,6 +13,7 @@ use crate::model::{Certainty, Finding, Matter, Rate, Ticks};
 pub(super) fn clock_of(
     options: &InputOptions,
     measured: Option<&Result<Measured, String>>,
+    is_test: bool,
     report: &mut Facts,
 ) -> (Rate, &'static str) {
     if let Some(Ok(measured)) = measured {
@@ -29,6 +30,13 @@ pub(super) fn clock_of(
         });
     }
     let mut finding = |certainty, because| report.findings.push(Finding::new(Matter::Clock, certainty, because).never_recorded());
+    if is_test {
+        report.hints.push(
+            "The target was built for QUTest: a time stamp is the number of stamps since the test was set up. The order of events is right, \
+             and how long something took is not known."
+                .to_owned(),
+        );
+    }
     if let Some(rate) = options.clock {
         finding(Certainty::Known, "given by an option");
         return (rate, "given by an option");
@@ -50,11 +58,13 @@ pub(super) fn clock_of(
         }
     }
     finding(Certainty::Assumed, "QS does not record it; a microsecond is taken");
-    report.hints.push(
-        "QS does not record the unit of the time stamps; a microsecond is assumed. Give --clock-hz, or --qs-tick-hz with the \
-         frequency of the clock tick."
-            .to_owned(),
-    );
+    if !is_test {
+        report.hints.push(
+            "QS does not record the unit of the time stamps; a microsecond is assumed. Give --clock-hz, or --qs-tick-hz with the \
+             frequency of the clock tick."
+                .to_owned(),
+        );
+    }
     (Rate::from_ns_per_tick(1000).unwrap_or(Rate::NANOSECOND), "assumed, QS does not record it")
 }
 

@@ -17,6 +17,8 @@ mod command {
 const RX_STATUS: u8 = 66;
 /// In its byte: the command failed.
 const FAILED: u8 = 0x80;
+/// The target expected another number of the command. It carries the command out and expects the next number from now on.
+const OTHER_NUMBER: u8 = 0x42;
 
 /// The state.
 #[derive(Clone, Debug, Default)]
@@ -36,8 +38,9 @@ impl QsHost {
 
     fn command(&mut self, id: u8, data: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        frame::append(self.seq, id, data, &mut bytes);
+        // A target that was just reset expects 1.
         self.seq = self.seq.wrapping_add(1);
+        frame::append(self.seq, id, data, &mut bytes);
         bytes
     }
 }
@@ -70,6 +73,7 @@ impl Host for QsHost {
             {
                 let (id, is_failed) = (status & !FAILED, status & FAILED != 0);
                 talk.say.push(match (is_failed, id) {
+                    (true, OTHER_NUMBER) => "the target missed commands, or those of another host came before".into(),
                     (true, code) => format!("the target refuses a command, with code {code}"),
                     (false, command::INFO) => "the target sends its sizes".into(),
                     (false, command::COMMAND) => "the target carried out a command".into(),
@@ -103,14 +107,14 @@ mod tests {
         let mut talk = Talk::default();
         host.start(&mut talk);
         let sent = bodies(&talk.send);
-        assert_eq!(sent[0][..2], [0, 0]);
-        assert_eq!(sent[1][..15], [1, 1, 7, 0x7E, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(sent[2][..15], [2, 1, 1, 2, 0, 0, 0, 3, 0, 0, 0, 4, 3, 2, 1]);
+        assert_eq!(sent[0][..2], [1, 0]);
+        assert_eq!(sent[1][..15], [2, 1, 7, 0x7E, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(sent[2][..15], [3, 1, 1, 2, 0, 0, 0, 3, 0, 0, 0, 4, 3, 2, 1]);
 
         let mut host = QsHost::new(&Wishes { reset: true, ..Wishes::default() });
         talk = Talk::default();
         host.start(&mut talk);
-        assert_eq!(bodies(&talk.send)[0][..2], [0, 2]);
+        assert_eq!(bodies(&talk.send)[0][..2], [1, 2]);
     }
 
     #[test]
@@ -120,9 +124,11 @@ mod tests {
         frame::append(1, 10, &[1, 2, 3], &mut stream);
         frame::append(2, RX_STATUS, &[2], &mut stream);
         frame::append(3, RX_STATUS, &[FAILED | 0x43], &mut stream);
+        frame::append(4, RX_STATUS, &[FAILED | OTHER_NUMBER], &mut stream);
         let mut host = QsHost::default();
         let mut talk = Talk::default();
         stream.iter().for_each(|&byte| host.received(&[byte], &mut talk));
-        assert_eq!(talk.say, ["the target resets", "the target refuses a command, with code 67"]);
+        let missed = "the target missed commands, or those of another host came before";
+        assert_eq!(talk.say, ["the target resets", "the target refuses a command, with code 67", missed]);
     }
 }

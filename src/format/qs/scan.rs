@@ -64,11 +64,12 @@ impl Recording for Scanner {
         let sessions: Vec<Sessions> =
             inputs.iter().enumerate().map(|(index, facts)| Sessions::new(facts, &target(index))).collect();
         let mut report = Facts { system: Some("QP"), cores: sessions.len() as u16, begins_midway: true, ..Facts::default() };
-        let by_ticks: Vec<_> =
-            inputs.iter().zip(&sessions).map(|(facts, sessions)| clockrate::of_ticks(facts, sessions)).collect();
+        let rate_of =
+            |(facts, sessions): (&ScanFacts, &Sessions)| clockrate::of_ticks(facts, sessions).filter(|_| !facts.is_test);
+        let by_ticks: Vec<_> = inputs.iter().zip(&sessions).map(rate_of).collect();
         let of_first = inputs.first().zip(sessions.first()).zip(by_ticks.first());
         let measured = of_first.map(|((facts, sessions), ticks)| clockrate::measure(facts, sessions, *ticks));
-        let clock = facts::clock_of(options, measured.as_ref(), &mut report);
+        let clock = facts::clock_of(options, measured.as_ref(), inputs.iter().any(|facts| facts.is_test), &mut report);
         report.clock = Some(clock);
         let by_ticks: Vec<Option<f64>> = by_ticks.iter().map(|ticks| ticks.map(|ticks| ticks.rate)).collect();
         facts::add_range(&sessions, &by_ticks, clock.0, &mut report);
@@ -151,6 +152,8 @@ pub struct ScanFacts {
     /// How many events are posted to queues, and how many taken out.
     pub posts: u64,
     pub gets: u64,
+    /// Whether a test of QUTest begins.
+    pub is_test: bool,
 }
 
 /// The priority that was scheduled last, as known from a part.
@@ -240,9 +243,13 @@ const IS_OF_SCHEDULER: u8 = 4;
 const IS_TICK: u8 = 8;
 /// In most versions. Those of others are not valid, or have no time stamp there.
 const IS_TIMED: u8 = 16;
+const IS_ANSWER: u8 = 32;
 
 /// QF_TICK.
 const TICK: u8 = 31;
+
+/// RX_STATUS.
+const ANSWER: u8 = 66;
 
 /// The facts in a record, by id.
 static CLASSES: [u8; 256] = {
@@ -265,6 +272,7 @@ static CLASSES: [u8; 256] = {
         index += 1;
     }
     classes[TICK as usize] = IS_TICK;
+    classes[ANSWER as usize] = IS_ANSWER;
     let mut id = 4;
     while id < IDS_END as usize {
         if !matches!(id, 9 | 31 | 33 | 43 | 44 | 54..=58 | 60..=64 | 66 | 70) {
@@ -339,6 +347,9 @@ impl Collector {
         let id = if id == 64 && data.is_empty() { 0 } else { id };
         if id != 0 && self.facts.first_frame.is_none() {
             self.facts.first_frame = Some(offset);
+        }
+        if class & IS_ANSWER != 0 {
+            self.facts.is_test |= data == [decode::TEST_SETUP];
         }
         if class & IS_OF_SCHEDULER != 0 {
             self.facts.note_scheduler(offset, body);
@@ -430,6 +441,7 @@ impl Collector {
             self.facts.scheduled = part.scheduled;
         }
         self.facts.is_cut |= part.is_cut;
+        self.facts.is_test |= part.is_test;
         self.facts.posts += part.posts;
         self.facts.gets += part.gets;
         self.facts.first_frame = self.facts.first_frame.or(part.first_frame);

@@ -2,7 +2,7 @@
 
 use crate::model::{
     Arg, ArgValue, Args, EventKind, LaneId, LaneKind, Level, LogNote, LogSeverity, LossNote, MachineId, NameId, Nanos, Origin,
-    Packed, StepResult,
+    Packed, StepResult, losses,
 };
 
 use super::super::decode::{Records, Stored};
@@ -578,7 +578,9 @@ impl RecordResolver<'_, '_> {
         place.armed_in = (interval > 0).then_some(stretch);
         place.armed = Armed { at: stamp, ticks: interval, interval, is_first: false };
         let passed = stamp.wrapping_sub(armed.at) & u32::MAX >> (32 - bits);
-        let late = self.draw.units_per_tick.and_then(|units| armed.late_ticks(passed, bits, units)).filter(|&late| late != 0);
+        // The ticks of other rates are not measured.
+        let units = self.draw.units_per_tick.filter(|_| fields.uint(Field::Rate) == 0);
+        let late = units.and_then(|units| armed.late_ticks(passed, bits, units)).filter(|&late| late != 0);
         let late = late.and_then(|late| self.firmware.arg(ArgName::LateTicks, ArgValue::Int(late), self.out.entities));
         let args = late.map_or(Args::NONE, |late| self.out.batch.add_args(&[late]));
         self.emit(EventKind::SpanEnd { lane, args });
@@ -629,7 +631,7 @@ impl RecordResolver<'_, '_> {
                 self.emit(if is_entry { EventKind::IsrEnter(isr) } else { EventKind::IsrExit(isr) });
             }
             Kind::AssertFail | Kind::OldAssert => self.assertion(records, stored)?,
-            _ => return self.rarest(stored, fields),
+            _ => return self.rarest(records.offset_of(stored), stored, fields),
         }
         Some(())
     }
@@ -696,7 +698,7 @@ impl RecordResolver<'_, '_> {
     }
 
     /// Rare records: failed attempts, threads that block, the link to the host.
-    fn rarest(&mut self, stored: &Stored, fields: FixedFields<'_>) -> Option<()> {
+    fn rarest(&mut self, offset: u64, stored: &Stored, fields: FixedFields<'_>) -> Option<()> {
         match stored.kind {
             Kind::PostAttempt => {
                 self.failure("post", fields, Some(Field::Ao), &[(ArgName::Free, Field::Free), (ArgName::Margin, Field::Margin)]);
@@ -760,6 +762,11 @@ impl RecordResolver<'_, '_> {
             }
             Kind::TargetDone => self.command("done", fields.uint(Field::Command)),
             Kind::RxStatus => match fields.uint(Field::Status) {
+                // The commands that set filters: all, those of objects, that of an object.
+                status @ 10..=12 => {
+                    self.filter_changed(offset);
+                    self.command("acknowledged", status)
+                }
                 status @ 0..128 => self.command("acknowledged", status),
                 status => self.command("error", status & 0x7F),
             },
@@ -771,6 +778,14 @@ impl RecordResolver<'_, '_> {
             // Names, TARGET_INFO, and facts that other records also have.
             _ => None,
         }
+    }
+
+    /// The host set a filter. It is not known which, and neither what the target did while records were left out.
+    #[cold]
+    fn filter_changed(&mut self, offset: u64) {
+        let kind = losses::FILTER_CHANGED;
+        self.out.ledger.enter(kind, offset, 0);
+        self.lose(LossNote { kind, offset, bytes: 0, at_least_lost: 0 });
     }
 
     /// An event could not be posted to an active object.

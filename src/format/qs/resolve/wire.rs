@@ -409,7 +409,8 @@ impl WireState {
         let is_in_reach = move |(records, stored): &(&Records, &Stored)| records.offset_of(stored) < reach;
         let is_in_place =
             |(records, stored): &(&Records, &Stored)| self.sessions.copies.end_at(records.offset_of(stored)).is_none();
-        own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach).filter(is_in_place)
+        let is_in_test = |(records, stored): &(&Records, &Stored)| !records.begins_test(stored);
+        own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach).take_while(is_in_test).filter(is_in_place)
     }
 
     /// Ends the run of damage before a valid frame, which is handled afterwards.
@@ -595,14 +596,23 @@ impl WireState {
         Some(now)
     }
 
+    #[inline(never)]
+    fn take_name_or_answer(&mut self, records: &Records, stored: &Stored) {
+        if records.begins_test(stored) {
+            self.clock.begin_test();
+        } else if stored.kind != Kind::RxStatus {
+            self.note_name(records, stored);
+        }
+    }
+
     /// A record without a time stamp: the target's clock may have ticked, or the target starts up.
     #[inline]
     pub fn take_untimed(&mut self, records: &Records, stored: &Stored) {
         let mut evidence = self.evidence;
         let tick = self.note(&mut evidence, self.tick_count, records, stored);
         self.evidence = evidence;
-        if super::is_name(stored.kind) {
-            self.note_name(records, stored);
+        if super::is_name(stored.kind) || stored.kind == Kind::RxStatus {
+            self.take_name_or_answer(records, stored);
         }
         if let Some(now) = tick {
             let width = self.present().layout.config.sizes.time_event;
