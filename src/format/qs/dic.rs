@@ -135,20 +135,20 @@ mod tests {
                    Fun-Dic:\n4\n***\nUsr-Dic:\n1\n0x00000064 PHILO_STAT\n***\nSig-Dic:\n4\n00000010 0x004124C0 HUNGRY_SIG\n***\n";
         let dictionary = Dictionary::parse(old.as_bytes()).unwrap();
         assert_eq!((dictionary.version, dictionary.sizes.len()), (Some(694), 9));
-        assert_eq!(dictionary.names.object(0x40_B11B), Some("l_clock_tick"));
+        assert_eq!(dictionary.names.object(0x40_B11B).as_deref(), Some("l_clock_tick"));
         assert_eq!(dictionary.names.record(100), Some("PHILO_STAT"));
         assert_eq!(dictionary.names.signal(10, 0x41_24C0), Some("HUNGRY_SIG"));
         let new = "# a comment\n-d260101 -v812 -q1\n-T4\n-Q0\nObj-Dic:\n4\n0x20000E08 Philo_inst[0]  # the first\n***\n";
         let dictionary = Dictionary::parse(new.as_bytes()).unwrap();
         assert_eq!((dictionary.version, dictionary.sizes.as_slice()), (Some(812), &[('T', 4)][..]));
-        assert_eq!(dictionary.names.object(0x2000_0E08), Some("Philo_inst[0]"));
+        assert_eq!(dictionary.names.object(0x2000_0E08).as_deref(), Some("Philo_inst[0]"));
     }
 
     #[test]
     fn the_names_that_qspy_made_up_are_passed_over() {
         let file = "-v650\n-T4\nObj-Dic:\n4\n0x20000E08 l_philo\n***\nMsc-Dic:\n4\n0x20000E08 EQ.1\n***\n";
         let dictionary = Dictionary::parse(file.as_bytes()).unwrap();
-        assert_eq!((dictionary.version, dictionary.names.object(0x2000_0E08)), (Some(650), Some("l_philo")));
+        assert_eq!((dictionary.version, dictionary.names.object(0x2000_0E08).as_deref()), (Some(650), Some("l_philo")));
         assert!(Dictionary::parse(b"Msc-Dic:\n4\nEQ.1\n***\n").is_err());
     }
 
