@@ -192,7 +192,7 @@ losses! {
     "Sessions" {
         Repair SESSION_RESTART "session_restart": "the target was reset; a new session begins", "Expected if the target was reset. Everything open ends here.";
         Repair RECORDING_RESTARTED "recording_restarted": "the recording was stopped and started again: what happened between is unknown", NOTHING;
-        Repair FILTER_CHANGED "filter_changed": "the host changed what the target records: what was known before may be out of date", "Nothing if nothing is missing: everything open ends here.";
+        Repair FILTER_CHANGED "filter_changed": "the host set a filter of the target: states from before it may be out of date", "Nothing if nothing is missing: everything open ends here.";
     }
     "Cores, tasks and names" {
         Loss METADATA_DROPPED "metadata_dropped": "the target had no room for all names: its metadata buffer is too small", "Enlarge the target's metadata buffer.";

@@ -578,9 +578,9 @@ impl RecordResolver<'_, '_> {
         place.armed_in = (interval > 0).then_some(stretch);
         place.armed = Armed { at: stamp, ticks: interval, interval, is_first: false };
         let passed = stamp.wrapping_sub(armed.at) & u32::MAX >> (32 - bits);
+        let late = self.draw.units_per_tick.and_then(|units| armed.late_ticks(passed, bits, units));
         // The ticks of other rates are not measured.
-        let units = self.draw.units_per_tick.filter(|_| fields.uint(Field::Rate) == 0);
-        let late = units.and_then(|units| armed.late_ticks(passed, bits, units)).filter(|&late| late != 0);
+        let late = late.filter(|&late| late != 0 && fields.uint(Field::Rate) == 0);
         let late = late.and_then(|late| self.firmware.arg(ArgName::LateTicks, ArgValue::Int(late), self.out.entities));
         let args = late.map_or(Args::NONE, |late| self.out.batch.add_args(&[late]));
         self.emit(EventKind::SpanEnd { lane, args });
