@@ -230,7 +230,7 @@ mod tests {
         assert!(placed[1].offset.drift.as_ref().unwrap().is_doubtful);
         // Its drift is that of other pairs, so it is not removed.
         let error = aligned(true, &found).err().unwrap();
-        assert!(error.contains("of the 4 of `sync` in b and in a, a pair deviates by 0.000001909 s, more than half"), "{error}");
+        assert!(error.contains("of the 4 of `sync` in b and in a, a pair deviates by 0.000002454 s, more than half"), "{error}");
         let placed = aligned(true, &[markers(&[1_000, 2_000, 4_000]), markers(&[1_010, 2_020, 4_001])]).unwrap();
         assert!(!placed[1].offset.because.contains("deviate"), "{:?}", placed[1].offset);
     }

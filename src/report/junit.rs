@@ -239,7 +239,7 @@ mod tests {
       <error message="a&amp;b]]&gt; is empty \u{1b}[31m" type="not converted">a&amp;b]]&gt; is empty \u{1b}[31m</error>
     </testcase>
     <testcase name="a.bin (core 1)" classname="traceconv.tonbandgeraet" time="0.125">
-      <failure message="at least 1 of 99 events are lost" type="losses">1 x frames or packets were lost between the target and the file, as their sequence numbers show [frames_lost], first at byte 40, at least 1 events
+      <failure message="at least 1 of 99 events are lost" type="losses">1 x frames or packets were lost between the target and the file, as their sequence numbers show [frames_lost], first at byte 40, at least 1 event
 </failure>
       <system-out>too much lost: 98 events in 2.500 s, lost: &gt;= 1 -&gt; a.perfetto-trace</system-out>
     </testcase>

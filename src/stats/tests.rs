@@ -345,8 +345,9 @@ fn a_call_across_a_loss_has_its_callees_from_before() {
 #[test]
 fn a_pre_emption_counts_if_its_end_is_not_seen() {
     use EventKind::SwitchedIn;
+    let priority = |task, priority| (0, EventKind::Priority { task, priority, change: PriorityChange::Reported });
     let of_low = |events: &[(u64, EventKind)]| {
-        let report = gather(events).0;
+        let report = gather(&[&[priority(HIGH, 2), priority(LOW, 1)], events].concat()).0;
         let low = report.tasks.iter().find(|task| task.name == "low").unwrap();
         (low.preemptions, low.ready_ns)
     };
