@@ -99,7 +99,7 @@ struct DiffFile<'a> {
     new: &'a str,
     /// The change for the worse that matters most, as a sentence; `null` if nothing got worse.
     worst: Option<String>,
-    /// What the times rest on that the recordings do not say.
+    /// Assumptions on which the times of the recordings rest.
     notes: &'a [String],
     #[serde(flatten)]
     diff: &'a Diff,

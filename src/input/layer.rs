@@ -261,8 +261,11 @@ fn gunzip(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, Input
         if rest.iter().all(|&byte| byte == 0) {
             return Ok(None);
         }
-        let detail =
-            format!("what follows the gzip stream (byte {} of the file) is not gzip: {}", reader.at, counted(rest.len(), "byte"));
+        let detail = format!(
+            "the rest after the gzip stream (byte {} of the file) is not gzip: {}",
+            reader.at,
+            counted(rest.len(), "byte")
+        );
         let kind = losses::COMPRESSED_STREAM_DAMAGED;
         return Ok(Some(Damage { kind, offset: spool.len(), count: 1, at_least_lost: 0, detail }));
     }
@@ -438,7 +441,7 @@ mod tests {
         file.extend_from_slice(b"tail");
         let input = open(file).unwrap();
         assert_eq!(input.bytes(), data);
-        let expected = format!("what follows the gzip stream (byte {end} of the file) is not gzip: 4 bytes");
+        let expected = format!("the rest after the gzip stream (byte {end} of the file) is not gzip: 4 bytes");
         assert_eq!(input.damages()[0].detail, expected);
     }
 

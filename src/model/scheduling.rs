@@ -43,7 +43,7 @@ enum Leaving {
     Deleted,
 }
 
-/// What the tasks that run instead of an undecided one say of it.
+/// The evidence on an undecided task by those that run instead of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Evidence {
     /// None has run yet.
@@ -62,7 +62,7 @@ enum Evidence {
 pub struct Scheduling {
     status: TaskStatus,
     leaving: Option<Leaving>,
-    /// While undecided: what the tasks that run meanwhile say of it.
+    /// While undecided: the evidence of the tasks that run meanwhile.
     evidence: Evidence,
 }
 
