@@ -11,7 +11,7 @@ use crate::format::syst::decode::Records;
 use crate::format::syst::decoded::{Notice, RecordKind, Stored};
 use crate::format::syst::record::Marks;
 use crate::format::syst::scan::{MessageFacts, Rates};
-use crate::model::{Certainty, ClockKind, ClockReadings, Finding, Matter, Nanos, Rate, SideClock};
+use crate::model::{Certainty, ClockKind, ClockReadings, Finding, Matter, Nanos, Rate, SideClock, counted};
 
 /// The time between messages if there are no time stamps.
 const STEP_NS: u64 = 1_000;
@@ -457,7 +457,7 @@ impl MessageTimes {
             (true, _) => ("the transport's time stamps", RECORDED.to_owned()),
             (false, false) => (
                 "the messages' time stamps",
-                format!("inferred: {} of {all} {} one", with, if with == 1 { "has" } else { "have" }),
+                format!("inferred: {with} of {} {} one", counted(all, "message"), if with == 1 { "has" } else { "have" }),
             ),
             (false, true) => ("none: messages are 1 µs apart, in their order", "inferred: no message has a time stamp".into()),
         };
