@@ -100,7 +100,7 @@ impl<'b> Scene<'_, 'b, '_> {
                 let from_isr = !state.isrs.is_empty();
                 let (is_moving, moved) = (state.is_moving.is_some() && !from_isr, state.moved.filter(|_| !from_isr));
                 let task = self.task();
-                self.state().waits &= self.state().running != task;
+                self.state().is_leaving &= self.state().running != task;
                 if let Some(task) = task
                     && !(is_elsewhere && self.has_copies())
                     // It was ready, and is now in the list of another priority.
@@ -251,7 +251,7 @@ impl<'b> Scene<'_, 'b, '_> {
             return;
         }
         let state = self.state();
-        let outer = state.running.filter(|&outer| outer != task && !state.is_idle && !state.has_reason && !state.waits);
+        let outer = state.running.filter(|&outer| outer != task && !state.is_idle && !state.has_reason && !state.is_leaving);
         if let Some(at) = state.preempted.iter().position(|&one| one == task) {
             state.preempted.truncate(at);
         } else if let Some(outer) = outer.filter(|_| state.preempted.len() < NESTING_LIMIT) {
@@ -263,7 +263,7 @@ impl<'b> Scene<'_, 'b, '_> {
     fn resume(&mut self) {
         let state = self.state();
         if let Some(task) = state.preempted.pop() {
-            (state.running, state.is_idle, state.has_reason, state.waits) = (Some(task), false, false, false);
+            (state.running, state.is_idle, state.has_reason, state.is_leaving) = (Some(task), false, false, false);
             self.push(EventKind::SwitchedIn(task));
         }
     }
@@ -271,7 +271,7 @@ impl<'b> Scene<'_, 'b, '_> {
     fn switch(&mut self, task: TaskId, is_idle: bool) {
         let state = self.state();
         (state.running, state.is_idle, state.has_reason, state.hooked) = (Some(task), is_idle, false, None);
-        (state.is_moving, state.moved, state.waits) = (None, None, false);
+        (state.is_moving, state.moved, state.is_leaving) = (None, None, false);
         // The scheduler runs after all interrupts, even if the end of one is not recorded. An executor runs in one.
         while self.context.shared.hooks != Hooks::Embassy
             && let Some(isr) = self.state().isrs.pop()
@@ -290,7 +290,7 @@ impl<'b> Scene<'_, 'b, '_> {
         }
         self.state().preempted.retain(|&one| one != task);
         let (running, has_reason) = (self.state().running, self.state().has_reason);
-        self.state().waits |= running == Some(task);
+        self.state().is_leaving |= running == Some(task);
         if running == Some(task) && !has_reason {
             self.push_reason(task);
         }

@@ -59,7 +59,7 @@ struct CoreState {
     /// Whether the running task has said why it will leave.
     has_reason: bool,
     /// Whether the running task is not ready any more: it will leave.
-    waits: bool,
+    is_leaving: bool,
     /// Tasks that an executor in an interrupt keeps from running, the outermost first.
     preempted: Vec<TaskId>,
     isrs: Vec<IsrId>,
