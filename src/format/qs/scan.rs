@@ -348,11 +348,10 @@ impl Collector {
         if id != 0 && self.facts.first_frame.is_none() {
             self.facts.first_frame = Some(offset);
         }
-        if class & IS_ANSWER != 0 {
-            self.facts.is_test |= data == [decode::TEST_SETUP];
-        }
-        if class & IS_OF_SCHEDULER != 0 {
-            self.facts.note_scheduler(offset, body);
+        match class & (IS_ANSWER | IS_OF_SCHEDULER) {
+            0 => {}
+            IS_ANSWER => self.facts.is_test |= data == [decode::TEST_SETUP],
+            _ => self.facts.note_scheduler(offset, body),
         }
         if class & IS_TIME_EVENT != 0 && self.facts.time_events.len() < TIME_EVENTS_LIMIT {
             let data = self.facts.keep(data);

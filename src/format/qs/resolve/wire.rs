@@ -406,11 +406,12 @@ impl WireState {
             records.frames.get(..leading(records, session)).unwrap_or(&[]).iter().map(move |stored| (records, stored))
         });
         let reach = place.offset() + LOOKAHEAD_BYTES;
-        let is_in_reach = move |(records, stored): &(&Records, &Stored)| records.offset_of(stored) < reach;
+        // The time stamps of a test of QUTest are those of another counter.
+        let is_in_reach =
+            move |(records, stored): &(&Records, &Stored)| records.offset_of(stored) < reach && !records.begins_test(stored);
         let is_in_place =
             |(records, stored): &(&Records, &Stored)| self.sessions.copies.end_at(records.offset_of(stored)).is_none();
-        let is_in_test = |(records, stored): &(&Records, &Stored)| !records.begins_test(stored);
-        own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach).take_while(is_in_test).filter(is_in_place)
+        own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach).filter(is_in_place)
     }
 
     /// Ends the run of damage before a valid frame, which is handled afterwards.
