@@ -126,8 +126,26 @@ fn another_priority_in_ucos_is_no_wait() {
     let mut stream = small("N=x,D=y,O=uCOS-III");
     stream.n(id::TASK_START_EXEC, &[2]).n(45, &[1, 2]).n(id::TASK_STOP_READY, &[1, 4]).n(id::TASK_START_READY, &[1]);
     stream.n(id::TASK_STOP_READY, &[1, 4]).after(1_000, id::TASK_START_READY, &numbers(&[1]));
+    // µC/OS-III records the new priority instead, also of the running task in an interrupt.
+    stream.n(id::TASK_STOP_READY, &[1, 4]).n(45, &[1, 2]).n(id::ISR_ENTER, &[15]);
+    stream.n(id::TASK_STOP_READY, &[2, 4]).n(46, &[2, 9]).n(id::ISR_EXIT, &[]);
     stream.n(id::TASK_STOP_READY, &[2, 4]).n(id::IDLE, &[]);
-    assert_eq!(scheduled(&stream), ["run worker", "suspend main", "ready main", "wait NotRecorded", "run IDLE"]);
+    let moved = ["run worker", "suspend main", "ready main", "isr", "end", "wait NotRecorded", "run IDLE"];
+    assert_eq!(scheduled(&stream), moved);
+}
+
+/// µC/OS-II says right before it creates a task that it is ready, µC/OS-III does not say it. What the application has not named is called `?`.
+#[test]
+fn a_task_of_ucos_is_ready_where_it_is_created() {
+    let created = |os: &str, before: &[u16]| {
+        let mut stream = small(&format!("N=x,D=y,O={os}"));
+        for &packet in before {
+            stream.n(packet, &[9]);
+        }
+        scheduled(stream.n(id::TASK_CREATE, &[9]).task(9, 5, "?").task(9, 5, "late").n(id::TASK_START_EXEC, &[9]))
+    };
+    assert_eq!(created("uCOS-II", &[id::TASK_START_READY]), ["ready late", "run late"]);
+    assert_eq!(created("uCOS-III", &[]), ["ready late", "run late"]);
 }
 
 /// The clocks of some systems are no microseconds: ThreadX has whole seconds, RT-Thread milliseconds, Zephyr the counter of the time stamps. µC/OS

@@ -104,7 +104,7 @@ impl<'b> Scene<'_, 'b, '_> {
                 if let Some(task) = task
                     && !(is_elsewhere && self.has_copies())
                     // It was ready, and is now in the list of another priority.
-                    && !(is_moving || moved == Some(task) || self.input.is_inheriting)
+                    && !(is_moving || moved == Some(task) || self.input.is_no_wake_up)
                 {
                     self.push(EventKind::Ready { task, from_isr });
                 }
@@ -114,6 +114,10 @@ impl<'b> Scene<'_, 'b, '_> {
                 self.input.begin_life(self.at.offset);
                 if let Some(task) = self.task() {
                     self.push(EventKind::TaskCreated(task));
+                    // µC/OS-III does not record that it is ready.
+                    if self.context.shared.hooks == Hooks::MicroCos {
+                        self.push(EventKind::Ready { task, from_isr: false });
+                    }
                 }
             }
             id::TASK_TERMINATE => {

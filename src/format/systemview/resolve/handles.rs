@@ -256,8 +256,12 @@ impl Shared {
 
     /// The name of a task or resource: the recorded one, or that of the variable that it is in the program.
     fn name(&self, kind: Named, id: u32, session: u32, life: u32) -> Option<Arc<str>> {
-        let recorded = self.names.get(kind, id, session, life).filter(|name| !name.is_empty());
-        recorded.or_else(|| self.variable(self.init(session).address(id.into())))
+        self.recorded(kind, id, session, life).or_else(|| self.variable(self.init(session).address(id.into())))
+    }
+
+    /// The recorded name. µC/OS-II calls everything `?` that has none.
+    fn recorded(&self, kind: Named, id: u32, session: u32, life: u32) -> Option<Arc<str>> {
+        self.names.get(kind, id, session, life).filter(|name| !matches!(&**name, "" | "?"))
     }
 
     /// The variable that begins at an address. Of embassy's, which has room for several tasks of one function, any part.
@@ -272,7 +276,7 @@ impl Shared {
     /// How many tasks have no recorded name, but are variables of the program.
     pub fn variables(&self) -> usize {
         let is_variable = |&&task: &&u32| {
-            self.names.get(Named::Task, task, 0, 0).is_none() && self.variable(self.init(0).address(task.into())).is_some()
+            self.recorded(Named::Task, task, 0, 0).is_none() && self.variable(self.init(0).address(task.into())).is_some()
         };
         self.tasks.iter().filter(is_variable).count()
     }

@@ -144,8 +144,8 @@ struct InputResolver {
     stopped_at: Option<u64>,
     /// A longer silence than this before a start is one of a recorder that was stopped.
     silence_ticks: Option<u64>,
-    /// Whether the task that the present packet makes ready was ready: it inherits a priority.
-    is_inheriting: bool,
+    /// Whether the task that the present packet makes ready was ready, or is not created yet.
+    is_no_wake_up: bool,
     /// What the present packet means if it says that a task stops, and how many packets after it say nothing.
     stop: Stop,
     void_packets: u8,
@@ -267,7 +267,7 @@ impl Resolver {
                 is_damaged: false,
                 stopped_at: None,
                 silence_ticks: setup.facts.longest_ticks(),
-                is_inheriting: false,
+                is_no_wake_up: false,
                 stop: Stop::Said,
                 void_packets: 0,
                 is_after_silence: false,
@@ -685,9 +685,9 @@ impl InputResolver {
         }
         let mut fields = packet.fields(bytes, start);
         match packet.id {
-            id::TASK_START_READY => self.is_inheriting = self.inherits(fields, bytes, end, &context.shared),
+            id::TASK_START_READY => self.is_no_wake_up = self.is_no_wake_up(fields, bytes, end, &context.shared),
             id::TASK_STOP_EXEC | id::TASK_STOP_READY if context.shared.hooks.stop_otherwise(packet.id) => {
-                self.stop = self.stop(packet.id, fields, bytes, end, context.shared.hooks);
+                self.stop = self.stop(packet.id, fields, bytes, end, &context.shared);
             }
             id::SYSTIME_CYCLES => self.compare_clock(fields.number()),
             _ => {}
@@ -713,9 +713,10 @@ impl InputResolver {
     }
 
     /// Whether the packet after one that makes a task ready says that the task inherits a priority, as the ports for FreeRTOS 10 record it: then
-    /// it was ready, in the list of another priority.
-    fn inherits(&self, mut task: Fields<'_>, bytes: &[u8], end: usize, shared: &Shared) -> bool {
-        let next = shared.inherit.and_then(|event| Framing::new(self.reading).read(bytes, end).filter(|next| next.id == event));
+    /// it was ready, in the list of another priority. Or that it is created, as µC/OS-II records it: it is ready from there on.
+    fn is_no_wake_up(&self, mut task: Fields<'_>, bytes: &[u8], end: usize, shared: &Shared) -> bool {
+        let event = if shared.hooks == Hooks::MicroCos { Some(id::TASK_CREATE) } else { shared.inherit };
+        let next = event.and_then(|event| Framing::new(self.reading).read(bytes, end).filter(|next| next.id == event));
         next.is_some_and(|next| {
             let (task, holder) = (task.long(), next.fields(bytes, end).long());
             holder == task || holder == self.init.address(task)

@@ -1,9 +1,11 @@
 //! What it means that a task stops, by the packets after that one: some hooks record it at each switch, or before each interrupt.
 
+use super::super::descriptions::Role;
 use super::super::hooks::Hooks;
 use super::super::packet::{Framing, Packet};
 use super::super::record::{Fields, id};
 use super::InputResolver;
+use super::handles::Shared;
 
 /// A task that moves within the list of ready tasks leaves and enters it within this fraction of a second.
 const MOVES_PER_SECOND: u64 = 20_000;
@@ -23,9 +25,12 @@ pub(super) enum Stop {
 impl InputResolver {
     /// What a packet means that says that a task stops running, or stops being ready. Its fields, and where it ends.
     #[cold]
-    pub(super) fn stop(&self, packet: u16, mut fields: Fields<'_>, bytes: &[u8], end: usize, hooks: Hooks) -> Stop {
+    pub(super) fn stop(&self, packet: u16, mut fields: Fields<'_>, bytes: &[u8], end: usize, shared: &Shared) -> Stop {
         let read = |at: usize| Framing::new(self.reading).read(bytes, at);
         let is_switch = |next: Packet| matches!(next.id, id::TASK_START_EXEC | id::IDLE);
+        let is_event = |event, role| shared.descriptions.kernels_id_of(role) == Some(event);
+        let changes_priority = |event| is_event(event, Role::InheritPriority) || is_event(event, Role::DisinheritPriority);
+        let hooks = shared.hooks;
         match (packet, hooks) {
             (id::TASK_STOP_EXEC, _) => match read(end) {
                 // NuttX records that the task stops before each interrupt, and which task goes on after it.
@@ -43,15 +48,12 @@ impl InputResolver {
                 }
                 _ => Stop::Said,
             },
-            // µC/OS takes a task from the list of ready tasks, and adds it again, when its priority changes.
+            // µC/OS takes a task from the list of ready tasks, and adds it again, when its priority changes. µC/OS-II records both, µC/OS-III
+            // which priority a mutex then gives to the task or takes from it.
             (id::TASK_STOP_READY, Hooks::MicroCos) => match read(end) {
-                Some(next)
-                    if next.id == id::TASK_START_READY
-                        && next.delta.saturating_mul(MOVES_PER_SECOND) < self.clock.hz
-                        && next.fields(bytes, end).long() == fields.long() =>
-                {
-                    Stop::Nothing(1)
-                }
+                Some(next) if next.delta.saturating_mul(MOVES_PER_SECOND) >= self.clock.hz => Stop::Said,
+                Some(next) if next.id == id::TASK_START_READY && next.fields(bytes, end).long() == fields.long() => Stop::Nothing(1),
+                Some(next) if next.id >= id::FIRST_OF_KERNEL && changes_priority(next.id) => Stop::Nothing(0),
                 _ => Stop::Said,
             },
             _ => Stop::Said,

@@ -401,7 +401,8 @@ impl ScanFacts {
             id::IDLE => self.is_idle = true,
             id::TASK_START_READY | id::TASK_STOP_READY => {
                 self.has_readiness = true;
-                self.note(Kind::Tasks(place), fields.number());
+                // µC/OS-II says right before it creates a task that it is ready: nobody else had its id before.
+                self.note(Kind::Tasks(place + u64::from(packet.bytes)), fields.number());
             }
             id::TASK_CREATE | id::TASK_TERMINATE => {
                 let task = fields.number();
