@@ -116,8 +116,14 @@ fn a_switch_of_rt_thread_is_no_wait() {
     stream.n(id::ISR_ENTER, &[15]).n(id::TASK_START_READY, &[2]);
     stream.n(id::TASK_STOP_READY, &[3, 0]).n(id::TASK_START_READY, &[2]).n(id::ISR_ENTER, &[15]);
     stream.n(id::ISR_TO_SCHEDULER, &[]).n(id::TASK_START_EXEC, &[2]);
-    let after = ["isr", "ready worker", "end", "run worker"];
-    assert_eq!(scheduled(&stream), [&["run worker", "wait NotRecorded", "run IDLE"], &after[..]].concat());
+    // Version 4 has the same packets in the interrupt, but none of the switch after it.
+    stream.n(id::ISR_ENTER, &[15]).n(id::ISR_ENTER, &[16]);
+    stream.n(id::TASK_STOP_READY, &[2, 0]).n(id::TASK_START_READY, &[1]).n(id::ISR_ENTER, &[16]);
+    stream.n(id::ISR_EXIT, &[]).n(id::ISR_EXIT, &[]);
+    stream.n(id::ISR_ENTER, &[15]).n(id::TASK_STOP_READY, &[1, 0]).n(id::IDLE, &[]).n(id::ISR_EXIT, &[]);
+    let after = ["isr", "ready worker", "ready worker", "end", "run worker", "run worker"];
+    let version_4 = ["isr", "isr", "ready main", "end", "end", "run main", "isr", "end", "run IDLE"];
+    assert_eq!(scheduled(&stream), [&["run worker", "wait NotRecorded", "run IDLE"], &after[..], &version_4].concat());
 }
 
 /// µC/OS takes a task out of the list of ready tasks and adds it again where its priority changes.

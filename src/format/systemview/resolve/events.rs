@@ -73,7 +73,10 @@ impl<'b> Scene<'_, 'b, '_> {
                 }
             }
             id::ISR_EXIT | id::ISR_TO_SCHEDULER => match self.state().isrs.pop() {
-                Some(isr) => self.push(EventKind::IsrExit(isr)),
+                Some(isr) => {
+                    self.push(EventKind::IsrExit(isr));
+                    self.switch_if_due();
+                }
                 None => self.out.ledger.enter(losses::ISR_EXIT_WITHOUT_ENTER, self.at.offset, 0),
             },
             id::TASK_START_EXEC => {
@@ -88,8 +91,11 @@ impl<'b> Scene<'_, 'b, '_> {
                 self.state().preempted.clear();
                 let (core, session) = (self.core(), self.input.session);
                 let idle = self.context.shared.idle(core, session, self.out.entities);
-                if let Some(idle) = self.known(idle) {
-                    self.switch(idle, true);
+                let is_due = self.context.shared.hooks == Hooks::RtThread && !self.state().isrs.is_empty();
+                match self.known(idle) {
+                    Some(idle) if is_due => self.state().due = Some(idle),
+                    Some(idle) => self.switch(idle, true),
+                    None => {}
                 }
             }
             id::TASK_STOP_EXEC => self.stop_exec(),
@@ -107,6 +113,9 @@ impl<'b> Scene<'_, 'b, '_> {
                     && !(is_moving || moved == Some(task) || self.input.is_no_wake_up)
                 {
                     self.push(EventKind::Ready { task, from_isr });
+                }
+                if std::mem::take(&mut self.input.is_due) {
+                    (self.state().due, self.input.void_packets) = (task, 1);
                 }
             }
             id::TASK_STOP_READY => self.stop_ready(),
@@ -275,7 +284,7 @@ impl<'b> Scene<'_, 'b, '_> {
     fn switch(&mut self, task: TaskId, is_idle: bool) {
         let state = self.state();
         (state.running, state.is_idle, state.has_reason, state.hooked) = (Some(task), is_idle, false, None);
-        (state.is_moving, state.moved, state.is_leaving) = (None, None, false);
+        (state.is_moving, state.moved, state.is_leaving, state.due) = (None, None, false, None);
         // The scheduler runs after all interrupts, even if the end of one is not recorded. An executor runs in one.
         while self.context.shared.hooks != Hooks::Embassy
             && let Some(isr) = self.state().isrs.pop()
@@ -285,12 +294,25 @@ impl<'b> Scene<'_, 'b, '_> {
         self.push(EventKind::SwitchedIn(task));
     }
 
+    /// The interrupts of a core have ended, in which its scheduler has chosen another task.
+    fn switch_if_due(&mut self) {
+        let state = self.state();
+        if state.isrs.is_empty()
+            && let Some(task) = state.due.take()
+        {
+            let (core, session) = (self.core(), self.input.session);
+            let is_idle = self.context.shared.idle(core, session, self.out.entities) == Some(task);
+            self.switch(task, is_idle);
+        }
+    }
+
     /// A task is not ready from here on. If it runs, it will wait.
     fn stop_ready(&mut self) {
         let Some(task) = self.task() else { return };
-        if let Stop::Nothing(void_packets) = std::mem::take(&mut self.input.stop) {
-            self.input.void_packets = void_packets;
-            return;
+        match std::mem::take(&mut self.input.stop) {
+            Stop::Nothing(void_packets) => return self.input.void_packets = void_packets,
+            Stop::Due => return self.input.is_due = true,
+            Stop::Said | Stop::Followed => {}
         }
         self.state().preempted.retain(|&one| one != task);
         let (running, has_reason) = (self.state().running, self.state().has_reason);

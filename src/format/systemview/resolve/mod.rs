@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 
 use super::decode::{Bad, Record, Records};
 use super::descriptions::Kernel;
+use super::hooks::Hooks;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading, is_sent_start};
 use super::program;
 use super::record::{Fields, id};
@@ -63,6 +64,8 @@ struct CoreState {
     /// Tasks that an executor in an interrupt keeps from running, the outermost first.
     preempted: Vec<TaskId>,
     isrs: Vec<IsrId>,
+    /// The task that runs when these have ended.
+    due: Option<TaskId>,
     timers: Vec<LaneId>,
     /// Whether a call is open that moves a task from one list of ready tasks to another, and the task whose priority was set last.
     is_moving: Option<u16>,
@@ -149,6 +152,8 @@ struct InputResolver {
     /// What the present packet means if it says that a task stops, and how many packets after it say nothing.
     stop: Stop,
     void_packets: u8,
+    /// Whether the next packet names the task that runs after the interrupts.
+    is_due: bool,
     /// Whether the present start comes after such a silence.
     is_after_silence: bool,
     /// How many packets there were since the last damage.
@@ -270,6 +275,7 @@ impl Resolver {
                 is_no_wake_up: false,
                 stop: Stop::Said,
                 void_packets: 0,
+                is_due: false,
                 is_after_silence: false,
                 // A recording from the middle of a stream may begin within a packet.
                 since_damage: if start.is_some() { u64::MAX } else { 0 },
@@ -599,7 +605,7 @@ impl InputResolver {
     }
 
     fn note_bad(&mut self, note: LossNote) {
-        (self.is_damaged, self.since_damage, self.void_packets) = (true, 0, 0);
+        (self.is_damaged, self.since_damage, self.void_packets, self.is_due) = (true, 0, 0, false);
         if note.kind != losses::STARTS_WITHIN_PACKET {
             self.drops.note_damage();
         }

@@ -20,6 +20,8 @@ pub(super) enum Stop {
     Followed,
     /// Nothing, nor does this number of packets after it.
     Nothing(u8),
+    /// Nothing. The next packet names the task that runs after the interrupts, and the one after that says nothing.
+    Due,
 }
 
 impl InputResolver {
@@ -39,12 +41,12 @@ impl InputResolver {
                 _ => Stop::Said,
             },
             // RT-Thread's scheduler records it of each task that it switches from. In an interrupt, it records that the next task becomes ready
-            // and the interrupt once more, instead of the switch.
+            // and the interrupt once more, instead of the switch; version 4 records no switch at the interrupt's end either.
             (id::TASK_STOP_READY, Hooks::RtThread) => match read(end) {
                 Some(next) if is_switch(next) => Stop::Nothing(0),
                 Some(next) if next.id == id::TASK_START_READY => {
                     let after = read(end.saturating_add(usize::from(next.bytes)));
-                    if after.is_some_and(|after| after.id == id::ISR_ENTER) { Stop::Nothing(2) } else { Stop::Said }
+                    if after.is_some_and(|after| after.id == id::ISR_ENTER) { Stop::Due } else { Stop::Said }
                 }
                 _ => Stop::Said,
             },
@@ -52,7 +54,9 @@ impl InputResolver {
             // which priority a mutex then gives to the task or takes from it.
             (id::TASK_STOP_READY, Hooks::MicroCos) => match read(end) {
                 Some(next) if next.delta.saturating_mul(MOVES_PER_SECOND) >= self.clock.hz => Stop::Said,
-                Some(next) if next.id == id::TASK_START_READY && next.fields(bytes, end).long() == fields.long() => Stop::Nothing(1),
+                Some(next) if next.id == id::TASK_START_READY && next.fields(bytes, end).long() == fields.long() => {
+                    Stop::Nothing(1)
+                }
                 Some(next) if next.id >= id::FIRST_OF_KERNEL && changes_priority(next.id) => Stop::Nothing(0),
                 _ => Stop::Said,
             },
