@@ -126,6 +126,23 @@ fn a_switch_of_rt_thread_is_no_wait() {
     assert_eq!(scheduled(&stream), [&["run worker", "wait NotRecorded", "run IDLE"], &after[..], &version_4].concat());
 }
 
+/// RT-Thread records the end of a delay as that of the thread's timer, which is part of the thread.
+#[test]
+fn a_timer_of_rt_thread_ends_the_wait_of_its_thread() {
+    let mut stream = Stream::default();
+    stream.start(5_000, "N=x,O=RTThread,D=y").n(id::SYSTIME_CYCLES, &[5_300]).task(100, 3, "main").task(200, 2, "worker");
+    // Which one runs first is not recorded.
+    stream.n(id::TASK_STOP_READY, &[100, 0]).n(id::TASK_STOP_READY, &[100, 0]).n(id::TASK_START_EXEC, &[200]);
+    for timer in [119, 219, 230] {
+        stream.n(id::ISR_ENTER, &[15]).n(id::TIMER_ENTER, &[timer]).n(id::TIMER_EXIT, &[]).n(id::ISR_EXIT, &[]);
+    }
+    let waits = ["wait NotRecorded", "run worker"];
+    let timers = ["isr", "ready main", "end", "isr", "ready worker", "end", "isr", "end"];
+    assert_eq!(scheduled(&stream), [&waits[..], &timers].concat());
+    let details = convert(&stream.bytes, Cut::WHOLE).summary.facts.details;
+    assert!(details.iter().any(|detail| detail.value == "those of 2 threads"), "{details:?}");
+}
+
 /// µC/OS takes a task out of the list of ready tasks and adds it again where its priority changes.
 #[test]
 fn another_priority_in_ucos_is_no_wait() {

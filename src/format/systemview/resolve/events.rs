@@ -169,6 +169,10 @@ impl<'b> Scene<'_, 'b, '_> {
             }
             id::TIMER_ENTER => {
                 let timer = self.payload.number();
+                if let Some(task) = self.context.shared.timed_out(timer).and_then(|task| self.task_of(task)) {
+                    let from_isr = !self.state().isrs.is_empty();
+                    self.push(EventKind::Ready { task, from_isr });
+                }
                 let lane = self.context.shared.timer(timer, self.input.session);
                 if let Some(lane) = self.known(lane) {
                     let timers = &mut self.state().timers;
@@ -315,6 +319,10 @@ impl<'b> Scene<'_, 'b, '_> {
             Stop::Said | Stop::Followed => {}
         }
         self.state().preempted.retain(|&one| one != task);
+        // RT-Thread does not record which thread it runs first.
+        if self.context.shared.hooks == Hooks::RtThread && self.state().running.is_none() && self.state().isrs.is_empty() {
+            self.switch(task, false);
+        }
         let (running, has_reason) = (self.state().running, self.state().has_reason);
         self.state().is_leaving |= running == Some(task);
         if running == Some(task) && !has_reason {

@@ -25,6 +25,9 @@ const NAMES_LIMIT: usize = 1 << 16;
 /// The end of the names of variables that hold all tasks of a function in embassy.
 const EMBASSY_POOL: &str = "::POOL";
 
+/// A timer is part of a thread only if it is this near to the thread's begin, in units of ids.
+const WITHIN_THREAD: u32 = 512;
+
 /// The numbers of lanes, by purpose.
 mod lane {
     pub const MARKERS: u32 = 0;
@@ -63,6 +66,20 @@ pub struct Labelled {
     pub has_end: bool,
 }
 
+/// How far from the begins of threads the timers are that end their waits: most timers are there, and at least two.
+fn timeouts_at<'a>(tasks: &[u32], timers: impl Iterator<Item = &'a u32>) -> Option<u32> {
+    let mut timers_at: BTreeMap<u32, usize> = BTreeMap::new();
+    for &timer in timers {
+        let before = tasks.partition_point(|&task| task < timer).checked_sub(1);
+        let distance = before.and_then(|before| tasks.get(before)).map(|&task| timer - task);
+        if let Some(distance) = distance.filter(|&distance| distance < WITHIN_THREAD) {
+            *timers_at.entry(distance).or_default() += 1;
+        }
+    }
+    // Of several, the nearest.
+    timers_at.into_iter().filter(|&(_, timers)| timers > 1).rev().max_by_key(|&(_, timers)| timers).map(|(distance, _)| distance)
+}
+
 /// The facts about the recording as a whole.
 pub struct Shared {
     /// The configuration of each session.
@@ -95,6 +112,8 @@ pub struct Shared {
     /// The event that says after the fact that a task has inherited a priority.
     pub inherit: Option<u16>,
     tasks: Vec<u32>,
+    /// How far from the begin of an RT-Thread's thread the timer is that ends its waits, in units of ids.
+    timeouts_at: Option<u32>,
     /// The id of the idle task, if it is known.
     pub idle_task: Option<u32>,
     interrupts: Vec<(CoreId, u32)>,
@@ -238,6 +257,7 @@ impl Shared {
             name_ids: RecentMap::default(),
             ended,
             inherit,
+            timeouts_at: timeouts_at(&tasks, facts().flat_map(|facts| &facts.timers)).filter(|_| hooks == Hooks::RtThread),
             tasks,
             idle_task,
             interrupts,
@@ -262,6 +282,18 @@ impl Shared {
     /// The recorded name. µC/OS-II calls everything `?` that has none.
     fn recorded(&self, kind: Named, id: u32, session: u32, life: u32) -> Option<Arc<str>> {
         self.names.get(kind, id, session, life).filter(|name| !matches!(&**name, "" | "?"))
+    }
+
+    /// The thread whose wait this timer ends: RT-Thread records no more of it.
+    pub fn timed_out(&self, timer: u32) -> Option<u32> {
+        let task = timer.checked_sub(self.timeouts_at?)?;
+        self.tasks.binary_search(&task).is_ok().then_some(task)
+    }
+
+    /// How many timers end waits of threads.
+    pub fn timeouts(&self) -> usize {
+        let is_timeout = |&&(base, id, _): &&(u32, u32, LaneKind)| base == lane::TIMERS && self.timed_out(id).is_some();
+        self.lanes.iter().filter(is_timeout).count()
     }
 
     /// The variable that begins at an address. Of embassy's, which has room for several tasks of one function, any part.
@@ -328,10 +360,17 @@ impl Shared {
         let name = |kind, noun| named(kind).map_or_else(|| format!("{noun} {id}"), |name| name.to_string());
         match base {
             lane::MARKERS => name(Named::Marker, "marker"),
-            lane::TIMERS => match named(Named::Resource) {
-                Some(name) => format!("timer {name}"),
-                None => format!("timer 0x{:08X}", self.init(session).address(id.into())),
-            },
+            lane::TIMERS => {
+                let resource = |id| format!("0x{:08X}", self.init(session).address(u64::from(id)));
+                let task = self.timed_out(id);
+                let waits = task
+                    .map(|task| self.name(Named::Task, task, session, 0).map_or_else(|| resource(task), |name| name.to_string()));
+                match (waits, named(Named::Resource)) {
+                    (Some(task), _) => format!("timeout of {task}"),
+                    (None, Some(name)) => format!("timer {name}"),
+                    (None, None) => format!("timer {}", resource(id)),
+                }
+            }
             lane::DATA => name(Named::Data, "data"),
             lane::CALLS => format!("calls outside of tasks, core {id}"),
             lane::FUNCTIONS => format!("functions outside of tasks, core {id}"),

@@ -418,6 +418,11 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
     if shared.waits == RecordedWaits::Nothing && setups.iter().any(|setup| setup.facts.tasks.values().any(|one| one.runs)) {
         detail("states of tasks", "unknown while they do not run".to_owned(), "no packet says that a task becomes ready");
     }
+    let timeouts = shared.timeouts();
+    if timeouts > 0 {
+        let source = "inferred: as many timers are at the same distance from the begin of a thread";
+        detail("timers that end waits", format!("those of {}", counted(timeouts, "thread")), source);
+    }
     let tasks = shared.task_names();
     if tasks > 0 {
         detail("names", counted(tasks, "task"), "recorded in the capture");
