@@ -1,6 +1,7 @@
 //! Tasks of the tracer library in `target/`: its tests, with its captures compared with the log of the application, and its cost.
 
 mod kernel_log;
+mod kernel_states;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
