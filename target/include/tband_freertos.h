@@ -31,8 +31,8 @@ void tband_hook_stream_deleted(void *stream, uint32_t stream_id);
 void tband_hook_stream(uint32_t event, uint32_t stream_id, const void *stream, uint32_t bytes);
 void tband_hook_event_group_created(void *event_group);
 void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id);
-/* An event with the bits, unless the event group was deleted. */
-void tband_hook_event_group_left(uint32_t event, const void *event_group, uint32_t timed_out);
+/* The end of a wait, with the bits, unless the event group was deleted. */
+void tband_hook_event_group_left(const void *event_group, uint32_t timed_out);
 void tband_hook_timer_created(void *timer, const char *name, uint32_t period_ticks, uint32_t auto_reload);
 void tband_hook_timer_command_sent(const void *timer, uint32_t command, uint32_t value, bool is_queued);
 void tband_hook_timer_command(void *timer, uint32_t timer_id, uint32_t command, uint32_t value);
@@ -157,11 +157,12 @@ void tband_hook_event_group_name(void *event_group, const char *name);
             tband_emit_one(TBAND_EVT_QUEUE_RESET, (uint32_t)(xQueue_)->uxQueueNumber);                                     \
         }                                                                                                                    \
     } while (0)
-/* Co-routines use queues without these hooks. Kernels before V11 have none for them. */
+/* Co-routines use queues without the other hooks. Kernels before V11 have none for them. Nobody comes in between. */
 #define TBAND_QUEUE_LEVEL(pxQueue_)                                                                                          \
     do {                                                                                                                     \
         const UBaseType_t tband_mask = (UBaseType_t)portSET_INTERRUPT_MASK_FROM_ISR();                                       \
-        tband_emit(TBAND_EVT_QUEUE_CUR_LENGTH, (uint32_t)(pxQueue_)->uxQueueNumber, (uint32_t)(pxQueue_)->uxMessagesWaiting, 0); \
+        tband_emit(TBAND_EVT_QUEUE_CUR_LENGTH, (uint32_t)(pxQueue_)->uxQueueNumber, (uint32_t)(pxQueue_)->uxMessagesWaiting, \
+                   0);                                                                                                       \
         portCLEAR_INTERRUPT_MASK_FROM_ISR(tband_mask);                                                                       \
     } while (0)
 #define traceRETURN_xQueueCRSend(xReturn_) TBAND_QUEUE_LEVEL(xQueue)
@@ -276,7 +277,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
         const ListItem_t *tband_item = listGET_HEAD_ENTRY(&(xGroup)->xTasksWaitingForBits);                                  \
         for (; tband_item != listGET_END_MARKER(&(xGroup)->xTasksWaitingForBits); tband_item = listGET_NEXT(tband_item)) {   \
             const EventBits_t tband_waits = listGET_LIST_ITEM_VALUE(tband_item);                                             \
-            const EventBits_t tband_wanted = tband_waits & ~(EventBits_t)eventEVENT_BITS_CONTROL_BYTES;                      \
+            const EventBits_t tband_wanted = (EventBits_t)(tband_waits & (EventBits_t)~eventEVENT_BITS_CONTROL_BYTES);       \
             const EventBits_t tband_found = tband_wanted & tband_bits;                                                       \
             if ((tband_waits & eventCLEAR_EVENTS_ON_EXIT_BIT) != 0u && tband_found != 0u &&                                  \
                 (tband_found == tband_wanted || (tband_waits & eventWAIT_FOR_ALL_BITS) == 0u)) {                             \
@@ -298,7 +299,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
     tband_emit(TBAND_EVT_EVENT_GROUP_CLEAR_FROM_ISR, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits), 0)
 /* What ended the wait may be that the group was deleted. */
 #define TBAND_EVENT_GROUP_END(xGroup, xTimeout)                                                                              \
-    tband_hook_event_group_left(TBAND_EVT_EVENT_GROUP_WAIT_END, (xGroup), (xTimeout) != pdFALSE ? 1u : 0u)
+    tband_hook_event_group_left((xGroup), (xTimeout) != pdFALSE ? 1u : 0u)
 #define traceEVENT_GROUP_WAIT_BITS_END(xGroup, uxBits, xTimeout) TBAND_EVENT_GROUP_END(xGroup, xTimeout)
 #define traceEVENT_GROUP_SYNC_END(xGroup, uxSet, uxBits, xTimeout) TBAND_EVENT_GROUP_END(xGroup, xTimeout)
 #endif

@@ -52,6 +52,8 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
             }
         }
         ensure!(kernels > 0, "no kernel ran");
+        script("target/tests/run.sh", "random")?;
+        random_applications(&build.join("random"))?;
         script("target/tests/run.sh", "smp")?;
         let tasks = kernel_log::tasks(&build.join("smp/capture.bin"))?;
         ensure!(tasks.len() >= 9, "only these tasks: {tasks:?}");
@@ -106,6 +108,34 @@ fn check_capture(folder: &Path) -> anyhow::Result<()> {
     let found = kernel_log::check(&capture, &log, may_repair)?;
     println!("{name}: {} notes of the application agree with the events, and {} waits", found.agreed, found.waits);
     ensure!(found.agreed > 100, "only {} notes could be compared", found.agreed);
+    Ok(())
+}
+
+/// Holds the recordings of random applications against what the kernel said.
+fn random_applications(folder: &Path) -> anyhow::Result<()> {
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    folders.sort();
+    for folder in folders {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let capture = std::fs::read(folder.join("capture.bin"))?;
+        let log = std::fs::read_to_string(folder.join("log.txt"))?;
+        let compared = kernel_states::check(&capture, &log).with_context(|| name.to_string())?;
+        println!("{name}: {}", compared.iter().map(|(kind, (count, wrong))| format!("{count} {kind}, {wrong} wrong")).collect::<Vec<_>>().join(", "));
+        let (mut all, mut states) = (0, 0);
+        for (kind, &(count, wrong)) in &compared {
+            let most = match *kind {
+                // The kernel writes these before or after the hook, and something may come in between.
+                "fills" | "timers" | "levels of a queue that is reset" => count / 500,
+                // Its hooks do not say that an interrupt makes a task ready while the scheduler is suspended, and it denies it itself.
+                "states" if name.starts_with("V10") => count / 200,
+                _ => 0,
+            };
+            ensure!(wrong <= most, "{name}: of {count} {kind} {wrong} are wrong, more than {most}");
+            all += count;
+            states += if *kind == "states" { count } else { 0 };
+        }
+        ensure!(all > 80_000 && states > 20_000, "{name}: only {all} statements, {states} states");
+    }
     Ok(())
 }
 

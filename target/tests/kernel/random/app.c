@@ -142,12 +142,22 @@ static void put_number(uint32_t number) {
 
 static void end(void) { log_text[log_len++] = ';'; }
 
+#if CORES > 1
+extern void *volatile pxCurrentTCBs[CORES];
+#endif
+
 static void put_task(TaskHandle_t task) {
     if (task == NULL) {
         return;
     }
     TaskStatus_t status;
     vTaskGetInfo(task, &status, pdFALSE, eInvalid);
+#if CORES > 1
+    /* The kernel says so no more once it has asked the task's core to switch. */
+    for (uint32_t core = 0; core < CORES; core++) {
+        status.eCurrentState = pxCurrentTCBs[core] == task ? eRunning : status.eCurrentState;
+    }
+#endif
     put('T', status.pcTaskName);
     log_text[log_len++] = ' ';
     log_text[log_len++] = "RrBSDI"[status.eCurrentState];
@@ -363,7 +373,8 @@ static void mutexes(uint32_t me) {
         take_down();
     }
     if (pick(4) == 0) {
-        vTaskDelay(pick(3));
+        /* So long that some tasks give up, while others go on waiting. */
+        vTaskDelay(pick(8));
     }
     (void)xSemaphoreGive(m0);
 }
@@ -624,8 +635,13 @@ static void short_lived(void *arg) {
         take_down();
     }
     taskENTER_CRITICAL();
-    victim = NULL;
+    const bool is_doomed = victim != xTaskGetCurrentTaskHandle();
+    victim = is_doomed ? victim : NULL;
     taskEXIT_CRITICAL();
+    if (is_doomed) {
+        /* The observer is about to end it. */
+        vTaskSuspend(NULL);
+    }
     vTaskDelete(NULL);
 }
 
@@ -654,18 +670,22 @@ static void observes(void *arg) {
             (void)xTaskAbortDelay(task);
             break;
         case 3:
-            taskENTER_CRITICAL();
-            if (victim != NULL && !victim_holds) {
-                const TaskHandle_t dead = victim;
-                victim = NULL;
-                vTaskDelete(dead);
-            } else if (victim == NULL) {
+            if (victim == NULL) {
                 static uint32_t number;
                 char name[8];
                 (void)snprintf(name, sizeof name, "v%lu", (unsigned long)number++ % 1000u);
                 (void)xTaskCreate(short_lived, name, configMINIMAL_STACK_SIZE * 2, NULL, 1 + pick(5), &victim);
+            } else {
+                taskENTER_CRITICAL();
+                const TaskHandle_t dead = victim_holds ? NULL : victim;
+                if (dead != NULL) {
+                    victim = NULL;
+                }
+                taskEXIT_CRITICAL();
+                if (dead != NULL) {
+                    vTaskDelete(dead);
+                }
             }
-            taskEXIT_CRITICAL();
             break;
         default:
             break;
