@@ -15,12 +15,19 @@ pub struct TestArguments {
     /// Also run the kernel on an emulated Cortex-M4 and RISC-V. Needs their compilers, qemu-system-arm and qemu-system-riscv32
     #[arg(long)]
     qemu: bool,
+    /// Only hold random applications on emulated processors against what the kernel says
+    #[arg(long)]
+    random: bool,
 }
 
 /// Builds the application on the real kernel, records it with every backend, and converts the captures.
 pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
     let root = root()?;
     let build = root.join("build/target-tests");
+    if arguments.random {
+        script("target/tests/run.sh", "random")?;
+        return random_applications(&build.join("random"));
+    }
     let mut parts = vec![("kernel", "posix")];
     if arguments.qemu {
         parts.push(("qemu", "qemu"));
