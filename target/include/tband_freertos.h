@@ -31,8 +31,8 @@ void tband_hook_stream_deleted(void *stream, uint32_t stream_id);
 void tband_hook_stream(uint32_t event, uint32_t stream_id, const void *stream, uint32_t bytes);
 void tband_hook_event_group_created(void *event_group);
 void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id);
-/* An event with the bits, unless the event group was deleted. */
-void tband_hook_event_group_left(uint32_t event, const void *event_group, uint32_t timed_out);
+/* The end of a wait, with the bits, unless the event group was deleted. */
+void tband_hook_event_group_left(const void *event_group, uint32_t timed_out);
 void tband_hook_timer_created(void *timer, const char *name, uint32_t period_ticks, uint32_t auto_reload);
 void tband_hook_timer_command_sent(const void *timer, uint32_t command, uint32_t value, bool is_queued);
 void tband_hook_timer_command(void *timer, uint32_t timer_id, uint32_t command, uint32_t value);
@@ -76,6 +76,16 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 #define traceMOVED_TASK_TO_READY_STATE(pxTCB)                                                                                \
     tband_emit_one(TBAND_EVT_TASK_TO_RDY_STATE, (uint32_t)(pxTCB)->uxTaskNumber)
+/* While the scheduler is suspended, a task that is made ready is on no ready list: the kernel moves it there when the scheduler goes on. But who
+ * made it ready is who does so now. Kernels before V11 have no hook for it, but for notifications. */
+#define TBAND_READY_IF_PENDING(pxTCB)                                                                                        \
+    do {                                                                                                                     \
+        if (uxSchedulerSuspended != 0u) {                                                                                    \
+            traceMOVED_TASK_TO_READY_STATE(pxTCB);                                                                           \
+        }                                                                                                                    \
+    } while (0)
+#define traceENTER_xTaskRemoveFromEventList(pxEventList_)                                                                    \
+    TBAND_READY_IF_PENDING((const TCB_t *)listGET_OWNER_OF_HEAD_ENTRY(pxEventList_))
 #define traceTASK_RESUME(pxTCB) tband_emit_one(TBAND_EVT_TASK_RESUMED, (uint32_t)(pxTCB)->uxTaskNumber)
 #define traceTASK_RESUME_FROM_ISR(pxTCB) tband_emit_one(TBAND_EVT_TASK_RESUMED_FROM_ISR, (uint32_t)(pxTCB)->uxTaskNumber)
 #define traceTASK_SUSPEND(pxTCB) tband_emit_one(TBAND_EVT_TASK_SUSPENDED, (uint32_t)(pxTCB)->uxTaskNumber)
@@ -89,7 +99,8 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #if tband_configCOMPAT == 0
 #define TBAND_BASE_PRIORITY_SET(pxTCB, uxPriority_) TBAND_PRIORITY_SET(TBAND_EVT_TASK_BASE_PRIORITY, pxTCB, uxPriority_)
 #else
-#define TBAND_BASE_PRIORITY_SET(pxTCB, uxPriority_) ((void)0)
+/* The priority that it has, again: the kernel puts a task that is ready on its list again, which does not mean that it was not. */
+#define TBAND_BASE_PRIORITY_SET(pxTCB, uxPriority_) TBAND_PRIORITY_SET(TBAND_EVT_TASK_PRIORITY_SET, pxTCB, (pxTCB)->uxPriority)
 #endif
 #define traceTASK_PRIORITY_SET(pxTCB, uxPriority_)                                                                           \
     do {                                                                                                                     \
@@ -146,6 +157,18 @@ void tband_hook_event_group_name(void *event_group, const char *name);
             tband_emit_one(TBAND_EVT_QUEUE_RESET, (uint32_t)(xQueue_)->uxQueueNumber);                                     \
         }                                                                                                                    \
     } while (0)
+/* Co-routines use queues without the other hooks. Kernels before V11 have none for them. Nobody comes in between. */
+#define TBAND_QUEUE_LEVEL(pxQueue_)                                                                                          \
+    do {                                                                                                                     \
+        const UBaseType_t tband_mask = (UBaseType_t)portSET_INTERRUPT_MASK_FROM_ISR();                                       \
+        tband_emit(TBAND_EVT_QUEUE_CUR_LENGTH, (uint32_t)(pxQueue_)->uxQueueNumber, (uint32_t)(pxQueue_)->uxMessagesWaiting, \
+                   0);                                                                                                       \
+        portCLEAR_INTERRUPT_MASK_FROM_ISR(tband_mask);                                                                       \
+    } while (0)
+#define traceRETURN_xQueueCRSend(xReturn_) TBAND_QUEUE_LEVEL(xQueue)
+#define traceRETURN_xQueueCRReceive(xReturn_) TBAND_QUEUE_LEVEL(xQueue)
+#define traceRETURN_xQueueCRSendFromISR(xReturn_) TBAND_QUEUE_LEVEL(xQueue)
+#define traceRETURN_xQueueCRReceiveFromISR(xReturn_) TBAND_QUEUE_LEVEL(xQueue)
 
 #if tband_configCOMPAT == 0
 /* Called before the kernel counts a nested take, and only then is the holder the running task already. */
@@ -204,8 +227,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
     tband_emit((event), (uint32_t)pxTCB->uxTaskNumber, (uint32_t)TBAND_NOTIFY_INDEX(__VA_ARGS__),                            \
                TBAND_NOTIFY_VALUE(pxTCB, __VA_ARGS__))
 #define traceTASK_NOTIFY(...) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY, __VA_ARGS__)
-#define traceTASK_NOTIFY_FROM_ISR(...) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY_FROM_ISR, __VA_ARGS__)
-#define traceTASK_NOTIFY_GIVE_FROM_ISR(...) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY_FROM_ISR, __VA_ARGS__)
+#define TBAND_NOTIFY_FROM_ISR(...) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY_FROM_ISR, __VA_ARGS__)
 #define traceTASK_NOTIFY_TAKE(...)                                                                                           \
     tband_emit(TBAND_EVT_CURTASK_NOTIFY_RECEIVED, (uint32_t)TBAND_NOTIFY_INDEX(__VA_ARGS__),                                 \
                TBAND_NOTIFY_VALUE(pxCurrentTCB, __VA_ARGS__), 0)
@@ -217,6 +239,21 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #define traceTASK_NOTIFY_WAIT_BLOCK(...) traceTASK_NOTIFY_TAKE_BLOCK(__VA_ARGS__)
 #endif
 #endif
+#ifndef TBAND_NOTIFY_FROM_ISR
+#define TBAND_NOTIFY_FROM_ISR(...) ((void)0)
+#endif
+#if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
+#define traceTASK_NOTIFY_FROM_ISR(...)                                                                                       \
+    do {                                                                                                                     \
+        TBAND_NOTIFY_FROM_ISR(__VA_ARGS__);                                                                                  \
+        if (ucOriginalNotifyState == taskWAITING_NOTIFICATION) {                                                             \
+            TBAND_READY_IF_PENDING(pxTCB);                                                                                   \
+        }                                                                                                                    \
+    } while (0)
+#else
+#define traceTASK_NOTIFY_FROM_ISR(...) TBAND_NOTIFY_FROM_ISR(__VA_ARGS__)
+#endif
+#define traceTASK_NOTIFY_GIVE_FROM_ISR(...) traceTASK_NOTIFY_FROM_ISR(__VA_ARGS__)
 
 /* ---- Event groups --------------------------------------------------------------------------------------------------------- */
 
@@ -231,15 +268,26 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #define traceEVENT_GROUP_SYNC_BLOCK(xGroup, uxSet, uxBits) TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)
 #endif
 #if tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
-/* Called before the bits change. */
+/* Called before the bits change. Tasks whose wait they end may have bits cleared, and no other task runs in between: so say what will be left, as
+ * the kernel is going to find it. */
 #define traceEVENT_GROUP_SET_BITS(xGroup, uxBits)                                                                            \
-    tband_emit(TBAND_EVT_EVENT_GROUP_SET, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits),                        \
-               (uint32_t)((xGroup)->uxEventBits | (uxBits)))
-/* Waiting tasks may have had bits cleared: then say what is left. They may also have run since, and deleted the group. */
-#define traceRETURN_xEventGroupSetBits(uxReturn_)                                                                            \
     do {                                                                                                                     \
-        if (uxBitsToClear != 0u) {                                                                                           \
-            tband_hook_event_group_left(TBAND_EVT_EVENT_GROUP_BITS, pxEventBits, 0);                                         \
+        const EventBits_t tband_bits = (xGroup)->uxEventBits | (uxBits);                                                     \
+        EventBits_t tband_left = tband_bits;                                                                                 \
+        const ListItem_t *tband_item = listGET_HEAD_ENTRY(&(xGroup)->xTasksWaitingForBits);                                  \
+        for (; tband_item != listGET_END_MARKER(&(xGroup)->xTasksWaitingForBits); tband_item = listGET_NEXT(tband_item)) {   \
+            const EventBits_t tband_waits = listGET_LIST_ITEM_VALUE(tband_item);                                             \
+            const EventBits_t tband_wanted = (EventBits_t)(tband_waits & (EventBits_t)~eventEVENT_BITS_CONTROL_BYTES);       \
+            const EventBits_t tband_found = tband_wanted & tband_bits;                                                       \
+            if ((tband_waits & eventCLEAR_EVENTS_ON_EXIT_BIT) != 0u && tband_found != 0u &&                                  \
+                (tband_found == tband_wanted || (tband_waits & eventWAIT_FOR_ALL_BITS) == 0u)) {                             \
+                tband_left &= ~tband_wanted;                                                                                 \
+            }                                                                                                                \
+        }                                                                                                                    \
+        tband_emit(TBAND_EVT_EVENT_GROUP_SET, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits),                    \
+                   (uint32_t)tband_bits);                                                                                    \
+        if (tband_left != tband_bits) {                                                                                      \
+            tband_emit(TBAND_EVT_EVENT_GROUP_BITS, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)tband_left, 0);         \
         }                                                                                                                    \
     } while (0)
 #define traceEVENT_GROUP_CLEAR_BITS(xGroup, uxBits)                                                                          \
@@ -251,7 +299,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
     tband_emit(TBAND_EVT_EVENT_GROUP_CLEAR_FROM_ISR, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits), 0)
 /* What ended the wait may be that the group was deleted. */
 #define TBAND_EVENT_GROUP_END(xGroup, xTimeout)                                                                              \
-    tband_hook_event_group_left(TBAND_EVT_EVENT_GROUP_WAIT_END, (xGroup), (xTimeout) != pdFALSE ? 1u : 0u)
+    tband_hook_event_group_left((xGroup), (xTimeout) != pdFALSE ? 1u : 0u)
 #define traceEVENT_GROUP_WAIT_BITS_END(xGroup, uxBits, xTimeout) TBAND_EVENT_GROUP_END(xGroup, xTimeout)
 #define traceEVENT_GROUP_SYNC_END(xGroup, uxSet, uxBits, xTimeout) TBAND_EVENT_GROUP_END(xGroup, xTimeout)
 #endif

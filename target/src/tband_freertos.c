@@ -388,14 +388,14 @@ void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id) 
 }
 
 #if tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
-void tband_hook_event_group_left(uint32_t event, const void *event_group, uint32_t timed_out) {
+void tband_hook_event_group_left(const void *event_group, uint32_t timed_out) {
     const StaticEventGroup_t *const group = (const StaticEventGroup_t *)event_group;
     uint32_t bits;
     /* Or whoever comes in between and changes the bits records that before this. */
     taskENTER_CRITICAL();
     const uint32_t id = tband_id_if_alive(group, TBAND_EVENT_GROUP, &group->uxDummy3, &group->xDummy1, &bits);
     if (id != 0) {
-        tband_emit(event, id, bits, timed_out);
+        tband_emit(TBAND_EVT_EVENT_GROUP_WAIT_END, id, bits, timed_out);
     }
     taskEXIT_CRITICAL();
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests of the tracer library: run.sh [host] [two-cores] [compile] [functions] [logging] [riscv] [smp] [miniprofiler] [packages] [kernels]
-# [ten-minutes] [firmware] [kernel] [qemu]; all without arguments.
+# [ten-minutes] [firmware] [kernel] [qemu] [random]; all without arguments.
 # Needs gcc and clang; those after `compile` find the FreeRTOS kernel through cargo; `kernels` and `qemu` need arm-none-eabi-gcc and
 # qemu-system-arm. BUILD names the folder for what is built. FREERTOS_KERNELS names a folder with kernels, one in each folder of it:
 # `kernels` then tries all of them, and `firmware` the applications in the folder `firmware` beside it.
@@ -460,7 +460,7 @@ build_and_run() {
                 -semihosting-config enable=on,target=native -kernel app)
     else
         port="$kernel/portable/GCC/ARM_CM4F"
-        arm-none-eabi-gcc $options -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 --specs=nano.specs \
+        arm-none-eabi-gcc $options -DAPP_CHECKS_MASK -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 --specs=nano.specs \
             --specs=nosys.specs -nostartfiles -T tests/kernel/qemu/mps2.ld -ffunction-sections -Wl,--gc-sections -I"$port" \
             $sources tests/kernel/qemu/startup.c "$port/port.c" -o "$folder/app" 2>/dev/null &&
             (cd "$folder" && in_qemu app)
@@ -543,6 +543,60 @@ smp() {
             "$kernel/queue.c" "$kernel/list.c" "$kernel/timers.c" "$kernel/portable/MemMang/heap_4.c" -o "$build/smp/app" &&
         (cd "$build/smp" && run qemu-system-riscv32 -M virt -smp 2 -bios none -nographic -monitor none -serial none \
             -semihosting-config enable=on,target=native -kernel app) && "$build/smp/check" "$build/smp/capture.bin" || fail "SMP"
+}
+
+# random_run <arm|smp> <name> <option>...: an application that does what it likes, on $kernel.
+random_run() {
+    platform=$1
+    name=$2
+    folder=$build/random/$name
+    shift 2
+    mkdir -p "$folder"
+    options="-std=gnu11 -g -O2 -w -DRANDOM_SEED=${RANDOM_SEED:-1} -DINCLUDE_xTaskAbortDelay=1 -Dtband_configUSE_BACKEND_STREAMING=1 \
+-Dtband_configFREERTOS_MAX_OBJECTS=64 -Iinclude $*"
+    sources="tests/kernel/random/app.c src/tband.c src/tband_backend.c src/tband_freertos.c $kernel/tasks.c $kernel/queue.c $kernel/list.c \
+$kernel/timers.c $kernel/event_groups.c $kernel/stream_buffer.c $kernel/portable/MemMang/heap_4.c"
+    [ ! -f "$kernel/croutine.c" ] || sources="$sources $kernel/croutine.c"
+    if [ "$platform" = arm ]; then
+        port="$kernel/portable/GCC/ARM_CM4F"
+        linked arm-none-eabi-gcc $options -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 --specs=nano.specs --specs=nosys.specs \
+            -nostartfiles -T tests/kernel/qemu/mps2.ld -ffunction-sections -Wl,--gc-sections -Itests/kernel -Itests/kernel/qemu \
+            "-I$kernel/include" "-I$port" $sources tests/kernel/qemu/platform.c tests/kernel/qemu/startup.c "$port/port.c" -o "$folder/app" &&
+            (cd "$folder" && run qemu-system-arm -M mps2-an386 -icount shift=4 -nographic -monitor none -serial none \
+                -semihosting-config enable=on,target=native -kernel app) || fail "random, $name"
+    else
+        port=tests/kernel/smp/riscv
+        isa="-misa-spec=2.2 -march=rv32imac -mabi=ilp32"
+        riscv64-unknown-elf-gcc $isa -c $port/start.S -o "$folder/start.o" &&
+            riscv64-unknown-elf-gcc $isa $options --specs=picolibc.specs --oslib=semihost --crt0=semihost -Wl,--no-warn-rwx-segments \
+                -Wl,-u,smp_start -Wl,--section-start=.smp_start=0x80000000 -Wl,--defsym=__flash=0x80001000,--defsym=__flash_size=0x400000 \
+                -Wl,--defsym=__ram=0x80500000,--defsym=__ram_size=0x800000 -I$port -Itests/kernel/smp -Itests/kernel "-I$kernel/include" \
+                "$folder/start.o" $port/port.c $sources -o "$folder/app" &&
+            (cd "$folder" && run qemu-system-riscv32 -M virt -smp 2 -bios none -nographic -monitor none -serial none \
+                -semihosting-config enable=on,target=native -kernel app) || fail "random, $name"
+    fi
+}
+
+# Random applications in configurations that no other part runs, on one core and two, and on old kernels. xtask holds what the kernels said
+# of everything against the recordings.
+random() {
+    rm -rf "$build/random"
+    kernel=$(kernel_source)/FreeRTOS-Kernel
+    beside random_run arm usual
+    beside random_run arm tickless -DconfigUSE_TICKLESS_IDLE=1
+    beside random_run arm co-routines -DconfigUSE_CO_ROUTINES=1 -DconfigMAX_CO_ROUTINE_PRIORITIES=2 -DconfigUSE_IDLE_HOOK=1
+    beside random_run arm mutexes -DRANDOM_ACTIONS=0x2830
+    if command -v qemu-system-riscv32 >/dev/null; then
+        beside random_run smp two-cores
+        beside random_run smp two-cores-preemption -DconfigUSE_TASK_PREEMPTION_DISABLE=1
+        beside random_run smp two-cores-one-priority -DconfigRUN_MULTIPLE_PRIORITIES=0
+    else
+        missing "qemu-system-riscv32: random applications on two cores"
+    fi
+    for kernel in ${FREERTOS_KERNELS:+$(kernels_there)}; do
+        case $kernel in *V10.2* | *V10.6* | *V11.3*) beside random_run arm "$(basename "$kernel")" ;; esac
+    done
+    finish
 }
 
 # The MiniProfiler target, instrumented and with sanitizers; what traceconv makes of it is checked by xtask.
@@ -887,7 +941,7 @@ captures() {
     recording qemu cortex_m4_plain -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=2 -Dtband_configCOMPAT=1
 }
 
-[ $# = 0 ] && set -- host two-cores compile functions logging riscv smp miniprofiler packages kernels ten-minutes firmware kernel qemu
+[ $# = 0 ] && set -- host two-cores compile functions logging riscv smp miniprofiler packages kernels ten-minutes firmware kernel qemu random
 for part; do
     case $part in
     host) host ;;
@@ -904,6 +958,7 @@ for part; do
     smp) smp ;;
     kernel) kernel posix ;;
     qemu) kernel qemu ;;
+    random) random ;;
     captures) captures ;;
     *) fail "no such part: $part" ;;
     esac

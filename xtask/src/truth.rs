@@ -3,7 +3,7 @@
 //! records are compared with the plain one of the same firmware, too.
 
 mod damage;
-mod states;
+pub mod states;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -337,6 +337,22 @@ fn a_sync_within_an_inheritance_hides_nothing() {
 }
 
 #[test]
+fn a_priority_set_under_an_inherited_one_makes_nothing_ready() {
+    let mut sequence = Sequence::new(1, (1, 1), flags::FREERTOS, 100);
+    let mut capture = Vec::new();
+    sequence.start(1000);
+    sequence.event(0, 1000, &Record::TaskSwitchedIn { ts: 0, task_id: 2 }, &mut capture);
+    sequence.event(0, 1010, &Record::TaskSwitchedIn { ts: 0, task_id: 1 }, &mut capture);
+    // The kernel puts the task, which was preempted, on a ready list again.
+    sequence.event(0, 1020, &Record::TaskBasePriority { ts: 0, task_id: 2, priority: 3 }, &mut capture);
+    sequence.event(0, 1021, &Record::TaskToRdyState { ts: 0, task_id: 2 }, &mut capture);
+    let found = resolve(&capture, 1 << 20);
+    let relisted = found.events.iter().filter(|event| matches!(event.2, EventKind::Relisted(_))).count();
+    let ready = found.events.iter().filter(|event| matches!(event.2, EventKind::Ready { .. })).count();
+    assert_eq!((relisted, ready), (1, 0));
+}
+
+#[test]
 fn what_is_lost_before_the_end_is_lost_before_the_end() {
     let mut sequence = Sequence::new(1, (1, 1), flags::FREERTOS, 100);
     let mut capture = Vec::new();

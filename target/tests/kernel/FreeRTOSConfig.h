@@ -9,7 +9,9 @@
 
 #define configUSE_PREEMPTION 1
 #define configUSE_TIME_SLICING 1
+#ifndef configUSE_IDLE_HOOK
 #define configUSE_IDLE_HOOK 0
+#endif
 #define configUSE_TICK_HOOK 1
 #define configTICK_RATE_HZ 1000
 #define configMAX_PRIORITIES 8
@@ -81,6 +83,10 @@ void app_assert(const char *file, int line);
             app_assert(__FILE__, __LINE__);                                                                                  \
         }                                                                                                                    \
     } while (0)
+
+/* As target/README.md says. */
+#define traceLOW_POWER_IDLE_BEGIN() tband_evtmarker_begin(98, "sleep")
+#define traceLOW_POWER_IDLE_END() tband_evtmarker_end(98)
 
 #ifndef __ASSEMBLER__
 #include "tband.h"

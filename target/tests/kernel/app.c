@@ -286,7 +286,7 @@ bool app_sink(const uint8_t *buf, size_t len) {
         robbed = NULL;
     }
 #endif
-#if defined(__arm__) && tband_configCOMPAT == 0
+#if defined(APP_CHECKS_MASK) && tband_configCOMPAT == 0
     /* Bits that are read after the kernel is done with them must not be old ones when they are recorded: nobody may come in between. */
     configASSERT((buf[1] & 0x7fu) != (TBAND_EVT_EVENT_GROUP_WAIT_END & 0x7fu) || platform_mask != 0);
 #endif

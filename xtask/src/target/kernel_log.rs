@@ -15,7 +15,7 @@ use traceconv::model::{
 };
 
 /// The value marker that numbers the lines.
-const NOTE_MARKER: u32 = 99;
+pub const NOTE_MARKER: u32 = 99;
 
 /// The result.
 #[derive(Default)]
@@ -174,7 +174,7 @@ fn events_of_program(trace: &Path, program: &Path) -> anyhow::Result<(EventBatch
 }
 
 /// The events of a capture.
-fn events(format: &str, capture: &[u8]) -> anyhow::Result<(EventBatch, Entities, Ledger)> {
+pub fn events(format: &str, capture: &[u8]) -> anyhow::Result<(EventBatch, Entities, Ledger)> {
     events_with(format, capture, FormatOptions::default())
 }
 

@@ -86,6 +86,11 @@ impl TaskStates {
         }
     }
 
+    /// The state of a task now.
+    pub fn status(&self, task: TaskId) -> Option<TaskStatus> {
+        self.tasks.get(task.index()).map(|task| task.0.status())
+    }
+
     /// All of them.
     pub fn into_states(self) -> States {
         self.states

@@ -359,6 +359,8 @@ impl Scene<'_> {
                 event!(EventKind::TaskReported { task, state })
             }
             Record::TaskBasePriority { task_id, priority, .. } => {
+                // The kernel puts it on the ready list of its priority again, though that is the same.
+                on_core.touched = Touched::Prioritised(task_id);
                 let task = entity!(ids.task(task_id, scope, entities));
                 event!(EventKind::Priority { task, priority, change: PriorityChange::Base })
             }

@@ -45,12 +45,17 @@ void platform_start_interrupt(void) {
     *(volatile uint32_t *)0xe000e100u = 1u << TIMER0_IRQ;
 }
 
+/* What else an application does in it. */
+void app_interrupt(void);
+__attribute__((weak)) void app_interrupt(void) {}
+
 void Timer0_Handler(void);
 void Timer0_Handler(void) {
     tband_isr_enter(16 + TIMER0_IRQ);
     TIMER0->intstatus = 1;
     static uint32_t count;
     tband_valmarker(4, (int64_t)++count);
+    app_interrupt();
     tband_isr_exit(16 + TIMER0_IRQ);
 }
 

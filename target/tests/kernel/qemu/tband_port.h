@@ -12,7 +12,12 @@
 #define tband_portTIMESTAMP() ((uint64_t)(uint32_t)~TIMER1->value)
 #define tband_portTIMESTAMP_BITS 32
 #define tband_portTIMESTAMP_HZ TIMER_HZ
+/* Only where the application looks at it: otherwise the library is as large and as fast as in firmware. */
+#ifdef APP_CHECKS_MASK
 #define tband_portENTER_CRITICAL_FROM_ANY() const uint32_t tband_port_mask = platform_mask = ulPortRaiseBASEPRI()
+#else
+#define tband_portENTER_CRITICAL_FROM_ANY() const uint32_t tband_port_mask = ulPortRaiseBASEPRI()
+#endif
 #define tband_portEXIT_CRITICAL_FROM_ANY() vPortSetBASEPRI(tband_port_mask)
 #define tband_portNUMBER_OF_CORES 1
 #define tband_portGET_CORE_ID() 0
