@@ -105,6 +105,7 @@ impl RecordResolver<'_, '_> {
         let mut begun = Firmware::new(number, self.firmware.core, self.firmware.stretch + 1);
         begun.counters = self.firmware.counters.iter().map(|&counter| Counter { lane: None, ..counter }).collect();
         begun.counted = std::mem::take(&mut self.firmware.counted);
+        begun.tables.lookups = self.firmware.tables.lookups;
         *self.firmware = begun;
         *self.run_state = RunState::new();
         self.emit(EventKind::SessionStart(number));
