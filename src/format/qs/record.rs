@@ -396,7 +396,7 @@ pub fn command_name(command: u8) -> Option<&'static str> {
     NAMES.get(usize::from(command)).copied()
 }
 
-/// What a status says of a command that the target could not read. The codes are the same in QP 5.9 to 8.1.
+/// The error in a status, of a command that the target could not read. The codes are the same in QP 5.9 to 8.1.
 #[must_use]
 pub fn error_text(status: u8) -> Option<&'static str> {
     Some(match status {

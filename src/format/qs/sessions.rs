@@ -179,7 +179,7 @@ impl Sessions {
         }
     }
 
-    /// Names what no dictionary does by the program, unless it is another one than the one that ran in the session. Sessions without
+    /// Names the others by the program, unless it is another one than the one that ran in the session. Sessions without
     /// named functions are judged by all others.
     fn use_program(&mut self, program: &ElfFile) {
         let found: Vec<NamedFunctions> = self.all.iter().map(|session| session.names.look_up(&program.symbols)).collect();
