@@ -7,9 +7,10 @@ use traceconv::format::qs::generate::Damage;
 use traceconv::format::qs::layout::{Config, Sizes};
 use traceconv::format::qs::record::Kind;
 use traceconv::format::{FieldValue, FormatOptions, OptionValue, RecordView};
+use traceconv::pipeline::{self, ConvertError, Source};
 
 use crate::captures::{self, generated, small_config, without_frames};
-use crate::common::run::{Cut, Subject};
+use crate::common::run::{Cut, Subject, options};
 use crate::reader::{Arg, Slice, Trace};
 
 /// The compared parts of a record.
@@ -393,8 +394,9 @@ fn another_program_than_the_one_that_ran_names_nothing() {
         let hints = subject.convert(&capture, Cut::WHOLE).summary.facts.hints.join("\n");
         assert_eq!(hints.contains("another build"), !hint.is_empty(), "{hints}");
         assert!(hints.contains(hint), "{hints}");
-        let is_refused = strict.convert(&capture, Cut::WHOLE).summary.facts.refused.is_some();
-        assert_eq!(is_refused, sessions != [&fits], "{hint}");
+        let source = Source::new(&capture, strict.format).options(strict.options.clone());
+        let result = pipeline::convert(&[source], &options(Cut::WHOLE), &mut Vec::new(), &mut |_| true);
+        assert_eq!(matches!(result, Err(ConvertError::Refused(_))), sessions != [&fits], "{hint}");
     }
 }
 
@@ -404,6 +406,7 @@ fn a_program_without_the_states_may_be_another_one() {
     let config = Config::new(Sizes::default(), 721);
     let (mut capture, mut target) = (Vec::new(), captures::encoder(config));
     target.record(Kind::TargetInfo, &[Value::Bytes(&captures::info(true, config))], &mut capture);
+    target.numbers(Kind::TimeDisarmAttempt, &[200, 0x300, 0x2000_0000, 0], &mut capture);
     for state in [0x5D, 0x65, 0x71] {
         target.numbers(Kind::StateEntry, &[0x2000_0000, state], &mut capture);
     }
