@@ -538,6 +538,9 @@ fn verdicts_say_what_they_do_not_cover() {
     fs::write(dir.path().join("empty.bin"), "").unwrap();
     let export = run(dir.path(), &["export", "-q", "demo.bin", "before.bin", "dpp.bin", "empty.bin", "--parquet", "set"]);
     assert_eq!(export.status.code(), Some(1), "{}", stderr(&export));
+    // It is tried again, and counts once.
+    let again = run(dir.path(), &["export", "demo.bin", "empty.bin", "--parquet", "set", "--append"]);
+    assert!(stderr(&again).contains("1 there already, 1 not readable"), "{}", stderr(&again));
     let rules = "'task.filter.cpu_percent < 9', 'p95(task.filter.cpu_percent) < 9', 'losses == 0', 'span.*.count > 0', \
                  { rule = 'machine.*.steps > 0', optional = true }";
     fs::write(dir.path().join("budget.toml"), format!("rules = [{rules}]")).unwrap();
@@ -630,6 +633,10 @@ fn partitions_are_folders_in_folders() {
     let args = ["check", "set", "--by", "board", "--json"];
     let json: Value = serde_json::from_slice(&run(dir.path(), &args).stdout).unwrap();
     assert_eq!(json["recordings"], 4);
+    let wrong = run(dir.path(), &["export", "-q", "-r", "in", "--parquet", "new", "--partition-by", "bord"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(stderr(&wrong).ends_with("--partition-by: no recording has a label `bord`\n"), "{}", stderr(&wrong));
+    assert!(!dir.path().join("new").exists());
 }
 
 /// Fails to compile when an item of the documented surface changes, as the test of that name in `tests/embedding.rs`.

@@ -21,10 +21,10 @@ use traceconv::export::{self, PART_RECORDINGS, dataset};
 use traceconv::input::ReadOptions;
 use traceconv::metrics::baseline::BaselineFile;
 use traceconv::metrics::budget::Budget;
-use traceconv::metrics::diff::{DiffOptions, FailOnNew, diff as compare};
+use traceconv::metrics::diff::{Diff, DiffOptions, FailOnNew, diff as compare};
 use traceconv::metrics::{Figure, check as judge, saved, text};
-use traceconv::report::TOOL_VERSION;
-use traceconv::report::stats::StatsFile;
+use traceconv::report::stats::{StatsFile, doubtful_findings, notes_on_comparison};
+use traceconv::report::{InputReport, TOOL_VERSION};
 
 use recording::{Content, Given, Identified, Kind, Problem, Read, Settings, Wanted, dataset_problem, wrong_option};
 
@@ -106,9 +106,9 @@ impl PyOptions {
     }
 }
 
-/// Metrics of a recording, or those that were saved.
+/// Metrics of a recording, or those that were saved, and its inputs.
 #[pyclass(frozen, module = "traceconv._traceconv")]
-struct Figures(Vec<Figure>);
+struct Figures(Vec<Figure>, Vec<InputReport>);
 
 #[pymethods]
 impl Figures {
@@ -122,7 +122,9 @@ impl Figures {
             };
             let input = input.map_err(|error| problem(error.to_string()))?;
             let read = saved::read(input.bytes()).map_err(|error| problem(error.to_string()))?;
-            Ok(Some(Figures(read.figures)))
+            let mut report = InputReport::named(path.display().to_string(), None);
+            report.findings = read.findings.into_iter().filter_map(|finding| serde_json::from_value(finding).ok()).collect();
+            Ok(Some(Figures(read.figures, vec![report])))
         })
     }
 
@@ -193,7 +195,7 @@ impl Recording {
     }
 
     fn figures(&self) -> Figures {
-        Figures(self.read.figures.clone())
+        Figures(self.read.figures.clone(), self.read.report.inputs.clone())
     }
 
     fn table(&self, py: Python<'_>, name: String) -> Result<Table, Problem> {
@@ -280,13 +282,24 @@ fn parse_budget(text: &str) -> Result<Budget, Problem> {
     Budget::parse(text).map_err(|error| Problem(Kind::Budget, error.to_string()))
 }
 
+/// A recording: its name, and its metrics.
+type Named = (String, Py<Figures>);
+
+/// The differences, with the doubts about times.
+#[derive(Serialize)]
+struct Differences<'a> {
+    notes: &'a [String],
+    #[serde(flatten)]
+    diff: &'a Diff,
+}
+
 /// The differences as JSON, the worst as a sentence, and the table for people.
 #[pyfunction]
 #[pyo3(signature = (base, new, *, fail_over=None, fail_on_new=None, min_change=None, only=Vec::new()))]
 fn diff(
     py: Python<'_>,
-    base: &Figures,
-    new: &Figures,
+    base: Named,
+    new: Named,
     fail_over: Option<f64>,
     fail_on_new: Option<&str>,
     min_change: Option<f64>,
@@ -299,21 +312,27 @@ fn diff(
         Some("all") => FailOnNew::All,
         Some(other) => return Err(wrong_option(format!("fail_on_new: `{other}` is unknown; there are none, tasks, all")).into()),
     };
+    let names = [&*base.0, &*new.0];
+    let (base, new) = (base.1.get(), new.1.get());
     py.detach(|| {
         let mut options = DiffOptions::default();
         (options.fail_over_percent, options.fail_on_new, options.only) = (fail_over, fail_on_new, only);
         options.min_change_percent = min_change.unwrap_or(options.min_change_percent);
         let diff = compare(&base.0, &new.0, &options);
-        let table = format!("{}\n\n{}", text::difference_summary(&diff), text::differences(&diff, usize::MAX));
-        Ok((json(&diff)?, text::worst(&diff), table))
+        let notes = notes_on_comparison(names, [&base.1, &new.1]);
+        let mut table = format!("{}\n\n{}", text::difference_summary(&diff), text::differences(&diff, usize::MAX));
+        notes.iter().for_each(|note| table += &format!("note: {note}\n"));
+        Ok((json(&Differences { notes: &notes, diff: &diff })?, text::worst(&diff), table))
     })
 }
 
 /// The file that `traceconv baseline` writes of these runs: a name and the metrics of each.
 #[pyfunction]
-fn baseline(runs: Vec<(String, Py<Figures>)>) -> PyResult<String> {
-    let runs: Vec<_> = runs.into_iter().map(|(name, figures)| (name, figures.get().0.clone())).collect();
-    let text = serde_json::to_string_pretty(&BaselineFile::new(TOOL_VERSION, &runs)).map_err(unserialised)?;
+fn baseline(runs: Vec<Named>) -> PyResult<String> {
+    let figures: Vec<_> = runs.iter().map(|(name, figures)| (name.clone(), figures.get().0.clone())).collect();
+    let mut file = BaselineFile::new(TOOL_VERSION, &figures);
+    file.findings = doubtful_findings(runs.iter().flat_map(|(_, figures)| &figures.get().1));
+    let text = serde_json::to_string_pretty(&file).map_err(unserialised)?;
     Ok(text + "\n")
 }
 

@@ -128,6 +128,7 @@ def test_what_cannot_be_done_is_said_at_once(tmp_path: Path) -> None:
         (traceconv.InputError, "cannot be opened: there is no such file or folder", {"source": str(tmp_path / "none")}),
         (traceconv.InputError, "there is no input", {"source": []}),
         (traceconv.OptionError, "`event` is no table", {"tables": ["event"]}),
+        (traceconv.OptionError, "no recording has a label `bord`", {"partition_by": ["format", "bord"]}),
         (traceconv.OptionError, "`path` cannot be a label", {"labels": {"path": "x"}}),
         (traceconv.OptionError, "labels: 5 of run is not a text", {"labels": {"run": 5}}),
         (traceconv.OptionError, "part_recordings: 0 is not a whole number from 1", {"part_recordings": 0}),

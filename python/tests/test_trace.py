@@ -243,6 +243,16 @@ def test_the_notebook_shows_loads_and_losses() -> None:
     assert "<run>.bin" in repr(trace)
 
 
+def test_doubts_about_times_are_those_of_the_program(program: Program, tmp_path: Path) -> None:
+    base, new = DEMO / "before.bin", DEMO / "dpp.bin"
+    program("baseline", new, "-o", tmp_path / "program.json")
+    assert traceconv.baseline([new], tmp_path / "package.json").read_text() == (tmp_path / "program.json").read_text()
+    for one, other in (base, new), (new, new), (base, tmp_path / "package.json"):
+        found = traceconv.diff(one, other)
+        assert found.notes == json.loads(program("diff", one, other, "--json").stdout)["notes"]
+        assert found.notes and all(f"note: {note}" in str(found) for note in found.notes)
+
+
 def test_differences_are_those_of_the_program(program: Program, tmp_path: Path) -> None:
     base, new = DEMO / "before.bin", DEMO / "after.bin"
     expected = json.loads(program("diff", base, new, "--json", "--fail-over", "5%", status=3).stdout)

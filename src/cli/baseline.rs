@@ -10,8 +10,8 @@ use super::recording_figures::{PartArgs, Summaries, json, measure, report_proble
 use super::{Status, say};
 use crate::metrics::Figure;
 use crate::metrics::baseline::BaselineFile;
-use crate::model::{Certainty, Finding};
-use crate::report::TOOL_VERSION;
+use crate::report::stats::doubtful_findings;
+use crate::report::{InputReport, TOOL_VERSION};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct BaselineArgs {
@@ -41,28 +41,23 @@ pub(super) fn main(args: &BaselineArgs) -> Result<Status, PlanError> {
     let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], &args.read, Vec::new())?;
     let mut status = report_problems(&problems);
     let mut runs: Vec<(String, Vec<Figure>)> = Vec::new();
-    let mut findings: Vec<Finding> = Vec::new();
+    let mut all_inputs: Vec<InputReport> = Vec::new();
     let mut summaries = Summaries::new(recordings.len(), args.more.skip_unrecognised, reading.verbosity);
     for sources in &recordings {
         let (inputs, figures) = measure(sources, &reading, &options, &output, &mut summaries);
-        for finding in inputs.iter().flat_map(|input| &input.findings) {
-            let is_known = findings.iter().any(|one| (one.of, one.certainty) == (finding.of, finding.certainty));
-            if finding.of.is_of_time() && finding.certainty >= Certainty::Assumed && !is_known {
-                findings.push(finding.clone());
-            }
-        }
         match figures {
             Some(figures) => runs.push((sources.first().map_or_else(String::new, SourceName::as_typed), figures)),
             None if summaries.skips(&inputs) => {}
             None => status = Status::Failed,
         }
+        all_inputs.extend(inputs);
     }
     summaries.say_table();
     if status != Status::Done || runs.is_empty() {
         return Ok(status.max(Status::Failed));
     }
     let mut file = BaselineFile::new(TOOL_VERSION, &runs);
-    file.findings = findings.iter().filter_map(|finding| serde_json::to_value(finding).ok()).collect();
+    file.findings = doubtful_findings(all_inputs.iter());
     let of_all = file.figures.iter().filter(|figure| !figure.section.is_empty() && figure.count == file.runs);
     if runs.len() > 1 && of_all.count() == 0 && reading.verbosity > Verbosity::Quiet {
         say("warning: no task, interrupt or other thing is in all runs: they are not of the same firmware\n");

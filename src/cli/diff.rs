@@ -15,7 +15,7 @@ use crate::metrics::diff::{Change, Diff, DiffOptions, FailOnNew, diff};
 use crate::metrics::rule::Selector;
 use crate::metrics::{Figure, text};
 use crate::pipeline::TimeBound;
-use crate::report::stats::doubts;
+use crate::report::stats::notes_on_comparison;
 use crate::report::{InputReport, TOOL_VERSION};
 use crate::stats::text::markdown_escaped;
 
@@ -165,7 +165,7 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
     let limits_nothing = args.fail_over.is_some() && (diff.compared == 0 || !diff.unmatched.is_empty());
     let status = if diff.is_too_much || limits_nothing { Status::BeyondLimits } else { Status::Done };
     let worst = text::worst(&diff);
-    let notes = notes(&names, &inputs);
+    let notes = notes_on_comparison([&names[0], &names[1]], [&inputs[0], &inputs[1]]);
     let text_out = if args.json {
         let [base, new] = &typed;
         let (schema_version, tool_version) = (SCHEMA_VERSION, TOOL_VERSION);
@@ -196,19 +196,6 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
         say(&format!("error: worse than --fail-over {limit}% allows: {first}{more}\n"));
     }
     Ok(status)
-}
-
-/// What the times of the two rest on that they do not say. If only one has such a doubt, a change may come from it.
-fn notes(names: &[String; 2], inputs: &[Vec<InputReport>]) -> Vec<String> {
-    let mut all = inputs.iter().map(|inputs| doubts(inputs).trim_start_matches("; ").to_owned());
-    let of = [all.next().unwrap_or_default(), all.next().unwrap_or_default()];
-    if of[0] == of[1] {
-        return if of[0].is_empty() { Vec::new() } else { vec![format!("both: {}", of[0])] };
-    }
-    let is_of_one = of.iter().any(String::is_empty);
-    let tail = if is_of_one { ", unlike the other: their times may not be comparable" } else { "" };
-    let named = names.iter().zip(&of).filter(|(_, doubts)| !doubts.is_empty());
-    named.map(|(name, doubts)| format!("{name}: {doubts}{tail}")).collect()
 }
 
 fn parse_least_time(text: &str) -> Result<u64, String> {

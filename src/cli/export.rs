@@ -187,6 +187,10 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
         join_labels(&mut one.labels, labels, &args.label);
     }
 
+    let is_unknown = |name: &&String| *name != BY_FORMAT && !planned.iter().any(|one| one.labels.contains_key(*name));
+    if let Some(name) = args.partition_by.iter().find(is_unknown).filter(|_| !planned.is_empty()) {
+        return Err(PlanError::File(format!("--partition-by: no recording has a label `{name}`")));
+    }
     let known = destination.prepare(args.append)?;
     let found = planned.len();
     let mut seen = known;

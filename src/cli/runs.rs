@@ -212,7 +212,8 @@ fn is_compared(metric: &Metric) -> bool {
 
 /// The recordings that could be read, in their order, and the number of the others.
 fn read_runs(dir: &Path, options: &RunsArgs) -> Result<(Vec<Run>, usize), ExportError> {
-    let (mut runs, mut unread) = (Vec::new(), 0);
+    // `export --append` tries one that could not be read again.
+    let (mut runs, mut unread) = (Vec::new(), HashSet::new());
     let labels = [&options.by, &options.order];
     let mut is_known = labels.map(Option::is_none);
     for (file, _) in part_files(&dir.join(Table::Recordings.name())) {
@@ -232,12 +233,12 @@ fn read_runs(dir: &Path, options: &RunsArgs) -> Result<(Vec<Run>, usize), Export
                 names.as_ref().map_or("", |names| dataset::name_at(names, row)).to_owned()
             };
             for row in 0..batch.num_rows() {
+                let id = dataset::name_at(&ids, row).to_owned();
                 if errors.is_valid(row) {
-                    unread += 1;
+                    unread.insert(id);
                     continue;
                 }
                 let path = if paths.is_valid(row) { paths.value(row) } else { "" };
-                let id = dataset::name_at(&ids, row).to_owned();
                 runs.push(Run { id, path: path.to_owned(), order: value(&orders, row), group: value(&groups, row) });
             }
             Ok(())
@@ -248,7 +249,9 @@ fn read_runs(dir: &Path, options: &RunsArgs) -> Result<(Vec<Run>, usize), Export
         return Err(ExportError::Dataset(format!("no recording has a label `{label}`")));
     }
     runs.sort_by(|one, other| (&one.order, &one.path).cmp(&(&other.order, &other.path)));
-    Ok((runs, unread))
+    let read: HashSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    unread.retain(|id| !read.contains(id.as_str()));
+    Ok((runs, unread.len()))
 }
 
 /// The metrics that are compared, or that rules limit.

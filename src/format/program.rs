@@ -1,9 +1,10 @@
 //! The option for the program that ran on the target, which several formats share.
 
+use std::iter::Sum;
 use std::sync::Arc;
 
 use super::{FormatOptions, OptionError, OptionKind, OptionSpec};
-use crate::symbols::Symbols;
+use crate::symbols::{Function, Symbols};
 
 /// The program.
 pub const ELF: OptionSpec = OptionSpec {
@@ -13,12 +14,12 @@ pub const ELF: OptionSpec = OptionSpec {
     help: "The program that ran on the target: names of functions, files and lines",
 };
 
-/// Of formats that record a checksum of the program: no other program is taken.
+/// Of formats that record a checksum of the program, or names of its functions: no other program is taken.
 pub const REQUIRE_MATCH: OptionSpec = OptionSpec {
     name: "require-elf-match",
     kind: OptionKind::Flag,
     repeatable: false,
-    help: "Refuse a program whose checksum is not the one in the capture",
+    help: "Refuse a program that is not known from the capture to be the one that ran",
 };
 
 /// The program, as given.
@@ -81,6 +82,66 @@ impl Lookups {
     }
 }
 
+impl Sum for Lookups {
+    fn sum<I: Iterator<Item = Lookups>>(all: I) -> Lookups {
+        all.fold(Lookups::default(), |sum, one| Lookups { found: sum.found + one.found, all: sum.all + one.all })
+    }
+}
+
+/// The functions that a recording names, looked up in the program. That is another one if it has no function of that name there.
+#[derive(Clone, Debug, Default)]
+pub struct NamedFunctions {
+    all: u64,
+    absent: u64,
+    /// The first absent one.
+    example: Option<String>,
+}
+
+impl NamedFunctions {
+    /// Looks up a function.
+    pub fn note(&mut self, symbols: &Symbols, address: u64, name: &str) {
+        // It is recorded as an expression, perhaps without the namespace, and the program's has parameters and what the compiler appends.
+        let word = words(name).rfind(|word| !word.is_empty()).unwrap_or(name);
+        let is_there = function_from(symbols, address).is_some_and(|function| words(function.name).any(|one| one == word));
+        self.all += 1;
+        self.absent += u64::from(!is_there);
+        if !is_there && self.example.is_none() {
+            self.example = Some(name.to_owned());
+        }
+    }
+
+    /// Adds those of another session.
+    pub fn append(&mut self, other: &NamedFunctions) {
+        self.all += other.all;
+        self.absent += other.absent;
+        self.example = self.example.take().or_else(|| other.example.clone());
+    }
+
+    /// Whether there was none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all == 0
+    }
+
+    /// Why the program is another one, if it is.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<String> {
+        let NamedFunctions { all, absent, example } = self;
+        let example = example.as_ref()?;
+        Some(format!("{absent} of {all} named functions are not at these addresses in it, such as {example}"))
+    }
+}
+
+fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    text.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+}
+
+/// The function that begins at an address. The lowest bit of a function pointer may say "Thumb".
+#[must_use]
+pub fn function_from(symbols: &Symbols, address: u64) -> Option<Function<'_>> {
+    symbols.function_at(address).filter(|function| address - function.start <= 1)
+}
+
 /// What a program lacks, as hints.
 pub fn shortcomings(path: &str, symbols: &Symbols) -> impl Iterator<Item = String> {
     symbols.shortcomings().iter().map(move |shortcoming| format!("About {path}: {shortcoming}."))
@@ -99,6 +160,12 @@ pub fn is_match_required(options: &FormatOptions, is_given: bool) -> Result<bool
         }),
         is_required => Ok(is_required),
     }
+}
+
+/// Says that a program is another one.
+#[must_use]
+pub fn other_build(path: &str, reason: &str) -> String {
+    format!("{path} is another program or another build than the one that ran: {reason}.")
 }
 
 /// Why a program is refused.

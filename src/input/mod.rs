@@ -47,7 +47,7 @@ pub use recognise::{RecogniseError, Recognised};
 pub use signature::Signature;
 
 use crate::format::{FORMATS, SAMPLE_BYTES};
-use crate::model::{RecorderNote, RecorderNotes, losses};
+use crate::model::{RecorderNote, RecorderNotes, losses, times};
 use spool::Spool;
 
 /// How many layers are taken off one input. More is no recording but an attack or a mistake.
@@ -244,7 +244,7 @@ impl Input {
                 count,
                 // They may all have been packets of others.
                 at_least_lost: 0,
-                detail: format!("in the stream around the channel, packets are missing {count} times"),
+                detail: format!("in the stream around the channel, packets are missing {}", times(count)),
             });
         }
         // The cases are counted with the damage.

@@ -129,7 +129,7 @@ pub(super) fn decode_latin1(source: &Bytes, spool: &mut Spool<'_>) -> Result<Opt
             detail,
         }));
     }
-    Ok(Some(undone(changed, format!("{changed} bytes had been written in UTF-8, as characters"))))
+    Ok(Some(undone(changed, format!("{} had been written in UTF-8, as characters", counted(changed, "byte")))))
 }
 
 fn undone(count: u64, detail: String) -> Damage {

@@ -92,6 +92,12 @@ impl Finding {
         Finding { is_recordable: false, ..self }
     }
 
+    /// Whether times rest on something that the recording does not say.
+    #[must_use]
+    pub fn is_doubt(&self) -> bool {
+        self.of.is_of_time() && self.certainty >= Certainty::Assumed
+    }
+
     /// The warning for the user, if there is one, as a sentence without a final stop.
     #[must_use]
     pub fn warning(&self) -> Option<String> {

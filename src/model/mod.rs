@@ -28,7 +28,7 @@ mod time;
 pub use arg::{Arg, ArgValue, Tag, Tagged};
 pub use batch::{Args, EventBatch, Judged, Label, LogNote, LogSeverity, TextArena, TextRef};
 pub use clock::{ClockKind, ClockReading, ClockReadings, SideClock, Thinned};
-pub use counted::counted;
+pub use counted::{counted, times};
 pub use entity::{
     CoreId, Entities, EntityCounts, GradeId, Group, GroupId, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, LogGrade, MachineId,
     NameId, Object, ObjectId, ObjectKind, PriorityOrder, RecordedWaits, Session, Source, SourceId, Task, TaskId, TaskKind,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::ConvertError;
 use super::clock::ClockMap;
 use super::markers::Occurrences;
-use crate::model::Nanos;
+use crate::model::{Nanos, times};
 
 /// The alignment of a recording in a trace with several recordings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -132,10 +132,6 @@ fn by_marker(wanted: &Wanted<'_>, marker: &str, found: &[Occurrences], index: us
     }
     let ns = i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
     Ok(Placed { clock, offset: ClockOffset { ns, because, drift: drift.map(|(drift, ..)| drift) } })
-}
-
-fn times(count: u64) -> String {
-    if count == 1 { "once".into() } else { format!("{count} times") }
 }
 
 /// The drift of a clock against another one, with the time from the first to the last marker by each of them. Known only if

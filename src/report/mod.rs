@@ -350,7 +350,7 @@ impl InputReport {
     /// What its times rest on that the recording does not say, to follow a sentence: `; time unit assumed`.
     #[must_use]
     pub fn doubts(&self) -> String {
-        let doubtful = self.findings.iter().filter(|finding| finding.of.is_of_time() && finding.certainty >= Certainty::Assumed);
+        let doubtful = self.findings.iter().filter(|finding| finding.is_doubt());
         doubtful.map(|finding| format!("; {} {}", finding.of.text(), finding.certainty.text())).collect()
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{InputReport, LossReport, TOOL_VERSION};
-use crate::model::counted;
+use crate::model::{Finding, counted};
 use crate::stats::report::StatisticsReport;
 
 /// The version of the shape of [`StatsFile`]. A field that is added does not change it.
@@ -85,6 +85,31 @@ pub fn doubts(inputs: &[InputReport]) -> String {
     let mut all: Vec<String> = inputs.iter().map(InputReport::doubts).filter(|doubts| !doubts.is_empty()).collect();
     all.dedup();
     all.concat()
+}
+
+/// The doubts about the times of two recordings that are compared. If only one has some, a change may come from it.
+#[must_use]
+pub fn notes_on_comparison(names: [&str; 2], inputs: [&[InputReport]; 2]) -> Vec<String> {
+    let of = inputs.map(|inputs| doubts(inputs).trim_start_matches("; ").to_owned());
+    if of[0] == of[1] {
+        return if of[0].is_empty() { Vec::new() } else { vec![format!("both: {}", of[0])] };
+    }
+    let is_of_one = of.iter().any(String::is_empty);
+    let tail = if is_of_one { ", unlike the other: their times may not be comparable" } else { "" };
+    let named = names.iter().zip(&of).filter(|(_, doubts)| !doubts.is_empty());
+    named.map(|(name, doubts)| format!("{name}: {doubts}{tail}")).collect()
+}
+
+/// What is doubtful about the times of several runs, each once, as a baseline keeps it.
+#[must_use]
+pub fn doubtful_findings<'a>(inputs: impl Iterator<Item = &'a InputReport>) -> Vec<serde_json::Value> {
+    let mut all: Vec<&Finding> = Vec::new();
+    for finding in inputs.flat_map(|input| &input.findings).filter(|finding| finding.is_doubt()) {
+        if !all.iter().any(|one| (one.of, one.certainty) == (finding.of, finding.certainty)) {
+            all.push(finding);
+        }
+    }
+    all.into_iter().filter_map(|finding| serde_json::to_value(finding).ok()).collect()
 }
 
 impl StatsFile {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::layout::{Group, object_name};
 use super::writer::{Name, Note, NoteValue, SliceName};
 use super::{At, Timeline};
-use crate::model::{Level, ObjectId, ObjectKind, ObjectOp, TaskId, WaitReason, numbered};
+use crate::model::{Level, ObjectId, ObjectKind, ObjectOp, TaskId, WaitReason, counted, numbered};
 use crate::track::{Flow, TrackId, TrackKind, Unit};
 
 /// Limit of items of one object that are followed. In longer queues only the newest have a flow.
@@ -288,8 +288,10 @@ impl Timeline {
         };
         let mut description = numbered(entity.kind.noun(), entity.number);
         match self.objects[object.index()].capacity {
-            Some((bytes, _)) if entity.kind.is_stream() => description += &format!(" of {bytes} bytes"),
-            Some((items, item_bytes)) if item_bytes > 0 => description += &format!(" of {items} items of {item_bytes} bytes"),
+            Some((bytes, _)) if entity.kind.is_stream() => description += &format!(" of {}", counted(bytes, "byte")),
+            Some((items, item_bytes)) if item_bytes > 0 => {
+                description += &format!(" of {} of {}", counted(items, "item"), counted(item_bytes, "byte"));
+            }
             Some((items, _)) if items > 1 => description += &format!(" of at most {items}"),
             _ => {}
         }

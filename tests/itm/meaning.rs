@@ -245,6 +245,13 @@ fn what_the_program_lacks_is_said() {
     let said = hints("pump_no_debug.elf");
     assert!(said.contains("About pump_no_debug.elf: it has no debug information"), "{said}");
     assert!(!hints("pump.elf").contains("About"));
+    // Of other code than the samples, twice where there is some; exceptions return to no code.
+    for address in [INLINED.0, 0x0800_0000, INLINED.0, 0x0800_0100, 0xFFFF_FFF9] {
+        sample(address, &mut capture);
+        ticks(1000, &mut capture);
+    }
+    let said = with_program("pump.elf").convert(&capture, Cut::WHOLE).summary.facts.hints.join(" ");
+    assert!(said.contains("The program has only 1 of 3 addresses in the recording"), "{said}");
 }
 
 /// A function that begins with code of another one, which is inlined: where it is, and the other one.

@@ -7,9 +7,10 @@ use traceconv::format::qs::generate::Damage;
 use traceconv::format::qs::layout::{Config, Sizes};
 use traceconv::format::qs::record::Kind;
 use traceconv::format::{FieldValue, FormatOptions, OptionValue, RecordView};
+use traceconv::pipeline::{self, ConvertError, Source};
 
 use crate::captures::{self, generated, small_config, without_frames};
-use crate::common::run::{Cut, Subject};
+use crate::common::run::{Cut, Subject, options};
 use crate::reader::{Arg, Slice, Trace};
 
 /// The compared parts of a record.
@@ -317,8 +318,6 @@ fn without_target_info_the_other_records_are_still_read() {
 /// The program names what no dictionary does: a variable, a part of one, and a function by its pointer, which says "Thumb".
 #[test]
 fn objects_and_functions_are_named_by_the_program() {
-    let path = format!("{}/testdata/symbols/pump.elf", env!("CARGO_MANIFEST_DIR"));
-    let bytes = std::fs::read(path).expect("the program is there").into();
     let config = Config::new(Sizes::default(), 721);
     let (mut capture, mut target) = (Vec::new(), captures::encoder(config));
     target.record(Kind::TargetInfo, &[Value::Bytes(&captures::info(true, config))], &mut capture);
@@ -326,21 +325,93 @@ fn objects_and_functions_are_named_by_the_program() {
     for object in [0x2000_0000, 0x2000_0002, 0x3000_0000, 0xE8, 0] {
         target.numbers(Kind::StateEntry, &[object, 0x5D], &mut capture);
     }
-    let entered = |subject: &Subject| {
-        let mut all = Vec::new();
-        subject.each_record(&capture, Cut::WHOLE, |view| {
-            let seen = Seen::of(view);
-            all.extend((seen.record == "QEP_STATE_ENTRY").then(|| (seen.get("obj").to_owned(), seen.get("state").to_owned())));
-        });
-        all
-    };
-    let mut subject = Subject::new("qs");
-    assert_eq!(entered(&subject)[0], ("0x20000000".to_owned(), "0x0000005D".to_owned()));
-    subject.options.own.push(("elf", OptionValue::File { path: "pump.elf".into(), bytes }));
+    assert_eq!(entered(&Subject::new("qs"), &capture)[0], ("0x20000000".to_owned(), "0x0000005D".to_owned()));
+    let subject = with_program();
     let objects = ["pump_ticks", "pump_ticks+0x2", "0x30000000", "recorded", "NULL"];
-    assert_eq!(entered(&subject), objects.map(|object| (object.to_owned(), "pump_read".to_owned())));
+    assert_eq!(entered(&subject, &capture), objects.map(|object| (object.to_owned(), "pump_read".to_owned())));
     let details = subject.convert(&capture, Cut::WHOLE).summary.facts.details;
     assert!(details.iter().any(|detail| detail.name == "program" && detail.value == "pump.elf"));
+}
+
+/// With the program of the symbols' tests.
+fn with_program() -> Subject {
+    let path = format!("{}/testdata/symbols/pump.elf", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(path).expect("the program is there").into();
+    let mut subject = Subject::new("qs");
+    subject.options.own.push(("elf", OptionValue::File { path: "pump.elf".into(), bytes }));
+    subject
+}
+
+/// The objects and states of all entries.
+fn entered(subject: &Subject, capture: &[u8]) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    subject.each_record(capture, Cut::WHOLE, |view| {
+        let seen = Seen::of(view);
+        all.extend((seen.record == "QEP_STATE_ENTRY").then(|| (seen.get("obj").to_owned(), seen.get("state").to_owned())));
+    });
+    all
+}
+
+/// A program in which recorded names are elsewhere names nothing, in the session that contradicts it; one without recorded names is judged by the
+/// others.
+#[test]
+fn another_program_than_the_one_that_ran_names_nothing() {
+    let config = Config::new(Sizes::default(), 721);
+    let (mut capture, mut target) = (Vec::new(), captures::encoder(config));
+    let mut session = |functions: &[(u64, &str)]| {
+        target.record(Kind::TargetInfo, &[Value::Bytes(&captures::info(true, config))], &mut capture);
+        for &(address, name) in functions {
+            target.record(Kind::FunDict, &[Value::Uint(address), Value::Bytes(name.as_bytes())], &mut capture);
+        }
+        target.numbers(Kind::StateEntry, &[0x2000_0000, 0x81], &mut capture);
+        std::mem::take(&mut capture)
+    };
+    // Pointers that say "Thumb" or not, an expression, a name without its namespace and parameters.
+    let fits = session(&[(0x5D, "pump_read"), (0x90, "(QHandler)Reset_Handler"), (0xAC, "Valve::clamp"), (0xA1, "hidden")]);
+    let moved = session(&[(0x5D, "pump_read"), (0x61, "pump_step")]);
+    let renamed = session(&[(0x5D, "pump_write")]);
+    let silent = session(&[]);
+    let cases: [(&[&Vec<u8>], &[bool], &str); 6] = [
+        (&[&fits], &[true], ""),
+        (&[&silent], &[true], ""),
+        (
+            &[&moved],
+            &[false],
+            "1 of 2 named functions are not at these addresses in it, such as pump_step. Its names are not used.",
+        ),
+        (&[&renamed], &[false], "1 of 1 named functions"),
+        (&[&silent, &moved], &[false, false], "Its names are not used."),
+        (&[&fits, &moved], &[true, false], "Its names are not used in 1 of 2 sessions."),
+    ];
+    let subject = with_program();
+    let mut strict = with_program();
+    strict.options.own.push(("require-elf-match", OptionValue::Flag));
+    for (sessions, named, hint) in cases {
+        let capture = sessions.iter().copied().flatten().copied().collect::<Vec<u8>>();
+        let object = |is_named: &bool| if *is_named { "pump_ticks" } else { "0x20000000" };
+        let objects: Vec<String> = entered(&subject, &capture).into_iter().map(|entry| entry.0).collect();
+        assert_eq!(objects, named.iter().map(object).collect::<Vec<_>>(), "{hint}");
+        let hints = subject.convert(&capture, Cut::WHOLE).summary.facts.hints.join("\n");
+        assert_eq!(hints.contains("another build"), !hint.is_empty(), "{hints}");
+        assert!(hints.contains(hint), "{hints}");
+        let source = Source::new(&capture, strict.format).options(strict.options.clone());
+        let result = pipeline::convert(&[source], &options(Cut::WHOLE), &mut Vec::new(), &mut |_| true);
+        assert_eq!(matches!(result, Err(ConvertError::Refused(_))), sessions != [&fits], "{hint}");
+    }
+}
+
+/// Without recorded names, a program that has few of the states' functions is said to be another one.
+#[test]
+fn a_program_without_the_states_may_be_another_one() {
+    let config = Config::new(Sizes::default(), 721);
+    let (mut capture, mut target) = (Vec::new(), captures::encoder(config));
+    target.record(Kind::TargetInfo, &[Value::Bytes(&captures::info(true, config))], &mut capture);
+    target.numbers(Kind::TimeDisarmAttempt, &[200, 0x300, 0x2000_0000, 0], &mut capture);
+    for state in [0x5D, 0x65, 0x71] {
+        target.numbers(Kind::StateEntry, &[0x2000_0000, state], &mut capture);
+    }
+    let hints = with_program().convert(&capture, Cut::WHOLE).summary.facts.hints;
+    assert!(hints.iter().any(|hint| hint.starts_with("The program has only 1 of 3 addresses in the recording")), "{hints:?}");
 }
 
 #[test]

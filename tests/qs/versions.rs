@@ -295,3 +295,15 @@ fn no_state_is_drawn_after_the_host_set_a_filter() {
         assert_eq!(states, [(0, Some(90)), (200, Some(210))], "command {command}");
     }
 }
+
+#[test]
+fn errors_of_commands_are_said_in_words() {
+    let mut target = Target::new(740);
+    target.send(Kind::TimeDisarmAttempt, &[200, 0x300, OBJECT, 0]);
+    for error in [0x04, 0x43, 0x60] {
+        target.send(Kind::RxStatus, &[0, 0x80 | error]);
+    }
+    let names: Vec<String> = target.convert().read().instants.into_iter().map(|instant| instant.name).collect();
+    let errors: Vec<&str> = names.iter().map(String::as_str).filter(|name| name.starts_with("error")).collect();
+    assert_eq!(errors, ["error QS_RX_PEEK", "error 0x43 (unknown command)", "error 0x60"]);
+}

@@ -915,6 +915,7 @@ fn the_program_is_compared_with_the_one_that_ran() {
         stream.put(id::SYSDESC, &encode::numbers_and_text(&[], &format!("ELF_SHA256={digits}"))).n(id::IDLE, &[]).bytes.clone()
     };
     let right = recording("6e572d992");
+    let of_machine = |system: &str| small(system).n(id::IDLE, &[]).bytes.clone();
     let said = |subject: &Subject, capture: &[u8]| {
         let facts = subject.convert(capture, Cut::WHOLE).summary.facts;
         let program = facts.details.iter().find(|detail| detail.name == "program").map(|detail| detail.value.clone());
@@ -925,6 +926,12 @@ fn the_program_is_compared_with_the_one_that_ran() {
     let other = "another build: its SHA-256 does not begin with 6e572d993";
     assert_eq!(said(&with_program(), &recording("6E572D993")), (other.to_owned(), 1));
     assert_eq!(said(&with_program(), &recording("x")), (String::new(), 0));
+    // The program is for ARM.
+    for (system, hints) in
+        [("N=test,D=Cortex-M4", 0), ("N=test,D=esp32,C=Xtensa", 1), ("N=test,D=esp32c3,C=riscv", 1), ("N=test,D=chip", 0)]
+    {
+        assert_eq!(said(&with_program(), &of_machine(system)).1, hints, "{system}");
+    }
     let mut strict = with_program();
     strict.options.own.push(("require-elf-match", OptionValue::Flag));
     strict.convert(&right, Cut::WHOLE);

@@ -335,6 +335,11 @@ class Diff:
         return self.data["changes"]  # type: ignore[no-any-return]
 
     @property
+    def notes(self) -> list[str]:
+        """What the times of the two rest on that they do not say."""
+        return self.data["notes"]  # type: ignore[no-any-return]
+
+    @property
     def too_much(self) -> list[dict[str, Any]]:
         """The changes for the worse that are more than `fail_over` allows."""
         return [change for change in self.changes if change["is_too_much"]]
@@ -432,7 +437,7 @@ def diff(
             raise native.OptionError(f"{name}: {value!r} is not a number of per cent, as 5")
     several = [only] if isinstance(only, str) else list(only)
     options = {"fail_over": fail_over, "fail_on_new": fail_on_new, "min_change": min_change, "only": several}
-    return Diff(*native.diff(_measured(base)[1], _measured(new)[1], **options))  # type: ignore[arg-type]
+    return Diff(*native.diff(_measured(base), _measured(new), **options))  # type: ignore[arg-type]
 
 
 def baseline(runs: Sequence[Trace | Input], path: str | os.PathLike[str]) -> Path:

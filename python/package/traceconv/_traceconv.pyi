@@ -73,8 +73,8 @@ class Table:
 def read(inputs: Sequence[_Input], options: Options, draws: bool) -> Recording: ...
 def check(figures: Figures, budget: str) -> tuple[str, list[str], str]: ...
 def diff(
-    base: Figures,
-    new: Figures,
+    base: tuple[str, Figures],
+    new: tuple[str, Figures],
     *,
     fail_over: float | None = None,
     fail_on_new: str | None = None,

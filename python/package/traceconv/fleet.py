@@ -256,12 +256,14 @@ def export(
         native.part([], options_of(options), job.tables, job.labels, [], job.budget)
     except native.BudgetError as error:
         raise (error if budget is None else budget_error(budget, error)) from None
-    known = _prepare(dataset, append)
-
     chunks = _cut(found, part_recordings)
     identified: list[Any] = []
     for _, those in sorted(run(_Identify(job), list(enumerate(chunks))), key=lambda result: result[0]):
         identified += those
+    for name in partition_by:
+        if identified and name != BY_FORMAT and not any(name in of_recording for _, of_recording, *_ in identified):
+            raise native.OptionError(f"partition_by: no recording has a label `{name}`")
+    known = _prepare(dataset, append)
     result, fresh = Exported(), []
     for one, (recording, of_recording, form, problems) in zip(found, identified):
         result.problems += problems

@@ -17,6 +17,9 @@ pub struct Dictionary {
     pub names: Names,
 }
 
+/// How much of a wrong line is shown.
+const SHOWN_CHARS: usize = 40;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     None,
@@ -43,7 +46,10 @@ impl Dictionary {
             if line.is_empty() {
                 continue;
             }
-            let fail = |error: &str| Err(format!("line {}: {error}: {line:?}", number + 1));
+            let fail = |error: &str| {
+                let shown: String = line.chars().take(SHOWN_CHARS).collect();
+                Err(format!("line {}: {error}: {shown:?}", number + 1))
+            };
             let next = match line {
                 "Obj-Dic:" => Some(Section::Objects),
                 "Fun-Dic:" => Some(Section::Functions),
@@ -159,6 +165,7 @@ mod tests {
         assert!(of("Obj-Dic:\n4\n0xZZ name\n").starts_with("line 3: expected a key"));
         assert!(of("Obj-Dic:\nfour\n").starts_with("line 2: expected the size"));
         assert!(of("-T3\n").starts_with("line 1"));
+        assert!(of(&"x".repeat(10_000)).len() < 200);
     }
 
     #[test]

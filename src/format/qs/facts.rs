@@ -5,9 +5,9 @@ use super::layout::{Config, Sizes};
 use super::scan::ScanFacts;
 use super::sessions::{self, Sessions, TargetOptions};
 use super::{InputOptions, info};
-use crate::format::program::shortcomings;
+use crate::format::program::{other_build, refusal, shortcomings};
 use crate::format::{Detail, Facts};
-use crate::model::{Certainty, Finding, Matter, Rate, Ticks};
+use crate::model::{Certainty, Finding, Matter, Rate, Ticks, counted};
 
 /// The rate of the clock, and its source.
 pub(super) fn clock_of(
@@ -138,7 +138,7 @@ pub(super) fn add_target(sessions: &Sessions, options: &TargetOptions, facts: &S
     let of_time = Sizes::LETTERS.iter().position(|letter| *letter == 'T').and_then(|index| session.size_sources.get(index));
     if let Some(source) = of_time {
         let size = session.layout.config.sizes.time;
-        let because = format!("time stamps of {size} bytes: {}", source.evidence());
+        let because = format!("time stamps of {}: {}", counted(size, "byte"), source.evidence());
         report.findings.push(Finding::new(Matter::Modulus, source.certainty(), because));
     }
     let mut detail = |name, value: String, source: String| report.details.push(Detail { name, value, source });
@@ -164,9 +164,23 @@ pub(super) fn add_target(sessions: &Sessions, options: &TargetOptions, facts: &S
     let names = sessions.all.iter().map(|session| session.names.count()).sum::<usize>();
     detail("names", names.to_string(), "measured".to_owned());
     if let Some(program) = &options.program {
-        let source = "given by an option: names of objects and functions that no dictionary has".to_owned();
-        detail("program", program.path.clone(), source);
+        let uses = sessions.all.iter().filter(|session| session.names.has_program()).count();
+        let source = match uses {
+            0 => "given by an option, not used",
+            _ => "given by an option: names of objects and functions that no dictionary has",
+        };
+        detail("program", program.path.clone(), source.to_owned());
         report.hints.extend(shortcomings(&program.path, &program.symbols));
+        let contradiction = sessions.named_functions.contradiction();
+        if let Some(reason) = &contradiction {
+            let all = sessions.all.len();
+            let scope = if uses == 0 { String::new() } else { format!(" in {} of {all} sessions", all - uses) };
+            report.hints.push(format!("{} Its names are not used{scope}.", other_build(&program.path, reason)));
+        }
+        if options.is_match_required && (contradiction.is_some() || sessions.named_functions.is_empty()) {
+            let reason = contradiction.unwrap_or_else(|| "the recording names no function".to_owned());
+            report.refused = Some(refusal(&program.path, &reason));
+        }
     } else if names == 0 {
         let hint = "No names are recorded: --qs-dict FILE.dic gives them, and --elf FILE those of objects and functions.";
         report.hints.push(hint.to_owned());

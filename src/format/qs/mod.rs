@@ -29,7 +29,7 @@ pub mod sessions;
 
 use std::sync::Arc;
 
-use super::program::{ELF, ElfFile};
+use super::program::{ELF, ElfFile, REQUIRE_MATCH, is_match_required};
 use super::{ErasedRecording, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Probe, erase};
 use crate::model::Rate;
 use dic::Dictionary;
@@ -43,6 +43,7 @@ pub struct Qs;
 
 const OPTIONS: &[OptionSpec] = &[
     ELF,
+    REQUIRE_MATCH,
     OptionSpec {
         name: "qs-dict",
         kind: OptionKind::File("FILE.dic"),
@@ -156,6 +157,7 @@ impl InputOptions {
             options.target.dictionary = Some(Arc::new(dictionary));
         }
         options.target.program = ElfFile::read(from, None)?;
+        options.target.is_match_required = is_match_required(from, options.target.program.is_some())?;
         if let Some(text) = from.text("qs-tick-hz") {
             let found =
                 |_| wrong("qs-tick-hz", format!("{text:?} is not a frequency"), "give ticks per second like 100 or 1000/3");

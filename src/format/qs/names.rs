@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::layout::Layout;
 use super::record::{Field, Kind};
+use crate::format::program::{NamedFunctions, function_from};
 use crate::symbols::Symbols;
 
 /// The limit of names of one kind. A real target has some thousands.
@@ -103,6 +104,22 @@ impl Names {
         self.program = Some(program.clone());
     }
 
+    /// Whether a program gives names.
+    #[must_use]
+    pub fn has_program(&self) -> bool {
+        self.program.is_some()
+    }
+
+    /// Looks up the named functions in a program.
+    #[must_use]
+    pub fn look_up(&self, program: &Symbols) -> NamedFunctions {
+        let mut functions: Vec<_> = self.functions.iter().filter(|(address, _)| **address != 0).collect();
+        functions.sort_unstable();
+        let mut found = NamedFunctions::default();
+        functions.into_iter().for_each(|(&address, name)| found.note(program, address, name));
+        found
+    }
+
     /// The number of names.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -125,9 +142,13 @@ impl Names {
         if let Some(name) = self.functions.get(&address) {
             return Some(name);
         }
-        let function = self.program.as_ref().filter(|_| address != 0)?.function_at(address)?;
-        // The lowest bit of a function pointer may say "Thumb".
-        (address - function.start <= 1).then_some(function.name)
+        function_from(self.program.as_ref().filter(|_| address != 0)?, address).map(|function| function.name)
+    }
+
+    /// Whether only the program can name a function.
+    #[must_use]
+    pub fn is_left_to_program(&self, address: u64) -> bool {
+        self.has_program() && address != 0 && !self.functions.contains_key(&address)
     }
 
     /// The name of a signal of an object: its own, else the global one. Object 0: an unknown object.

@@ -396,6 +396,19 @@ pub fn command_name(command: u8) -> Option<&'static str> {
     NAMES.get(usize::from(command)).copied()
 }
 
+/// The error in a status, of a command that the target could not read. The codes are the same in QP 5.9 to 8.1.
+#[must_use]
+pub fn error_text(status: u8) -> Option<&'static str> {
+    Some(match status {
+        0xC1 => "wrong checksum",
+        0xC2 => "unexpected sequence number",
+        0xC3 => "unknown command",
+        0xC5 | 0xC7 => "unexpected state",
+        0xD0 => "bad frame",
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use super::pieces::CopiedPieces;
 use super::record::{Field, Kind};
 use super::scan::ScanFacts;
 use crate::clock::SESSIONS_LIMIT;
-use crate::format::program::ElfFile;
+use crate::format::program::{ElfFile, NamedFunctions};
 use crate::model::Certainty;
 
 /// The user's options for the target.
@@ -26,6 +26,8 @@ pub struct TargetOptions {
     pub dictionary: Option<Arc<Dictionary>>,
     /// The program that ran.
     pub program: Option<ElfFile>,
+    /// Whether no other program is taken.
+    pub is_match_required: bool,
 }
 
 /// The source of a fact, the best first.
@@ -104,6 +106,8 @@ pub struct Sessions {
     pub inferred: Option<Inferred>,
     /// Copies of pieces of the recording in which the target starts up.
     pub copies: CopiedPieces,
+    /// The functions that dictionaries name, looked up in the program.
+    pub named_functions: NamedFunctions,
 }
 
 impl Sessions {
@@ -118,7 +122,8 @@ impl Sessions {
         };
         let session = |start| Arc::new(session_of(start, known, options, inferred.as_ref()));
         let all: Vec<Arc<Session>> = starts.0.drain(..).map(session).collect();
-        let mut sessions = Sessions { all, inferred, copies: facts.copies.clone() };
+        let (copies, named_functions) = (facts.copies.clone(), NamedFunctions::default());
+        let mut sessions = Sessions { all, inferred, copies, named_functions };
         sessions.add_names(facts, options);
         sessions.add_priorities(facts);
         sessions
@@ -170,7 +175,20 @@ impl Sessions {
             self.all.iter_mut().for_each(|session| Arc::make_mut(session).names.fill_from(&dictionary.names));
         }
         if let Some(program) = &options.program {
-            self.all.iter_mut().for_each(|session| Arc::make_mut(session).names.use_program(&program.symbols));
+            self.use_program(program);
+        }
+    }
+
+    /// Names the others by the program, unless it is another one than the one that ran in the session. Sessions without
+    /// named functions are judged by all others.
+    fn use_program(&mut self, program: &ElfFile) {
+        let found: Vec<NamedFunctions> = self.all.iter().map(|session| session.names.look_up(&program.symbols)).collect();
+        found.iter().for_each(|one| self.named_functions.append(one));
+        for (session, own) in self.all.iter_mut().zip(&found) {
+            let judged = if own.is_empty() { &self.named_functions } else { own };
+            if judged.contradiction().is_none() {
+                Arc::make_mut(session).names.use_program(&program.symbols);
+            }
         }
     }
 }

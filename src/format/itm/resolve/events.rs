@@ -9,6 +9,7 @@ use super::super::decode::Record;
 use super::super::ports::Content;
 use super::super::scan::ScanFacts;
 use crate::format::Resolved;
+use crate::format::program::Lookups;
 use crate::frame::swo::{Delay, Packet};
 use crate::model::{
     Arg, ArgValue, Args, CodeId, CoreId, Entities, Event, EventKind, Function, FunctionId, Isr, IsrId, Label, Lane, LaneId,
@@ -112,11 +113,16 @@ pub(super) struct Meaning {
     /// Which of them each comparator's present access is to.
     accessed: [Option<usize>; 4],
     counts: [i64; 16],
+    /// Of samples of code.
+    pub(super) lookups: Lookups,
 }
 
 /// Samples that are not of code.
 const ASLEEP: u64 = 1 << 32;
 const PROHIBITED: u64 = 2 << 32;
+
+/// Where exceptions return to; there is no code.
+const EXCEPTION_RETURNS: u64 = 0xF000_0000;
 
 impl Meaning {
     pub(super) fn new(core: CoreId, is_several: bool, options: &InputOptions, scan: &ScanFacts) -> Meaning {
@@ -148,6 +154,7 @@ impl Meaning {
             data_at: FxHashMap::default(),
             accessed: [None; 4],
             counts: [0; 16],
+            lookups: Lookups::default(),
         }
     }
 
@@ -420,6 +427,9 @@ impl Meaning {
             Some(symbols) if pc < ASLEEP => symbols.frames_at(pc),
             _ => Vec::new(),
         };
+        if symbols.is_some() && pc < EXCEPTION_RETURNS {
+            self.lookups.note(!frames.is_empty());
+        }
         let mut stack = Vec::with_capacity(frames.len());
         for frame in frames.iter().rev() {
             let source = frame.declared.and_then(|place| {
@@ -431,8 +441,7 @@ impl Meaning {
             let title = match pc {
                 ASLEEP => "(asleep)".to_owned(),
                 PROHIBITED => "(sampling not allowed)".to_owned(),
-                // The code to which exceptions return.
-                0xF000_0000.. => "(exception return)".to_owned(),
+                EXCEPTION_RETURNS.. => "(exception return)".to_owned(),
                 _ => format!("{pc:#010x}"),
             };
             stack.push(self.function(&title, pc, None, entities)?);

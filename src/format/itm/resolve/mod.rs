@@ -12,11 +12,11 @@ use super::decode::{FramedReader, Record, Records, Wrapping};
 use super::highs::Highs;
 use super::scan::{LOCAL_COUNTER, PortFacts, RARE, ScanFacts, are_used};
 use crate::clock::SESSIONS_LIMIT;
-use crate::format::program::{ElfFile, shortcomings};
+use crate::format::program::{ElfFile, Lookups, shortcomings};
 use crate::format::{Detail, Facts, ListRecord, Part, Resolve, Resolved};
 use crate::frame::swo::{Delay, NoPacket, Packet};
 use crate::model::{
-    Certainty, CoreId, Event, EventKind, Finding, Ledger, LossKind, LossNote, Matter, Nanos, Rate, Ticks, counted, losses,
+    Certainty, CoreId, Event, EventKind, Finding, Ledger, LossKind, LossNote, Matter, Nanos, Rate, Ticks, counted, losses, times,
 };
 use events::Meaning;
 use global::Global;
@@ -307,6 +307,7 @@ impl Resolve for Resolver {
     fn facts(&self) -> Facts {
         let sessions = 1 + self.inputs.iter().map(|input| input.session).max().unwrap_or(0);
         let mut facts = Facts { sessions, ..self.facts.clone() };
+        facts.hints.extend(self.inputs.iter().map(|input| input.meaning.lookups).sum::<Lookups>().hint());
         for (input, details) in self.inputs.iter().zip(&mut facts.details_of) {
             let mut detail = |name, value: String| {
                 details.push(Detail { name, value, source: "recorded in the capture".to_owned() });
@@ -319,12 +320,11 @@ impl Resolve for Resolver {
                 );
             }
             if input.clock_changes > 0 {
-                let times = if input.clock_changes == 1 { "once".to_owned() } else { format!("{} times", input.clock_changes) };
-                detail("clock", format!("changed {times}, as global time stamps say: times are those of one frequency"));
+                let changed = times(input.clock_changes);
+                detail("clock", format!("changed {changed}, as global time stamps say: times are those of one frequency"));
             }
             if input.went_back > 0 {
-                let times = if input.went_back == 1 { "once".to_owned() } else { format!("{} times", input.went_back) };
-                detail("global time", format!("went back {times}, as after a reset"));
+                detail("global time", format!("went back {}, as after a reset", times(input.went_back)));
             }
             if let Some([first, last]) = input.both_times
                 && last.0 > first.0

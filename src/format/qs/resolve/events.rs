@@ -7,7 +7,7 @@ use crate::model::{
 
 use super::super::decode::{Records, Stored};
 use super::super::layout::FixedFields;
-use super::super::record::{Field, Kind, command_name};
+use super::super::record::{Field, Kind, command_name, error_text};
 use super::super::sessions::{Session, Source};
 use super::firmware::{ArgName, Counter, Firmware, SingleTrack, TrackGroup, push_event};
 use super::tables::{Armed, Verb};
@@ -105,6 +105,7 @@ impl RecordResolver<'_, '_> {
         let mut begun = Firmware::new(number, self.firmware.core, self.firmware.stretch + 1);
         begun.counters = self.firmware.counters.iter().map(|&counter| Counter { lane: None, ..counter }).collect();
         begun.counted = std::mem::take(&mut self.firmware.counted);
+        begun.tables.lookups = self.firmware.tables.lookups;
         *self.firmware = begun;
         *self.run_state = RunState::new();
         self.emit(EventKind::SessionStart(number));
@@ -768,7 +769,10 @@ impl RecordResolver<'_, '_> {
                     self.command("acknowledged", status)
                 }
                 status @ 0..128 => self.command("acknowledged", status),
-                status => self.command("error", status & 0x7F),
+                status => match error_text(status as u8) {
+                    Some(text) => self.instant(SingleTrack::HostLink, &format!("error {:#04X} ({text})", status & 0x7F), &[]),
+                    None => self.command("error", status & 0x7F),
+                },
             },
             Kind::QueryData => self.instant(SingleTrack::HostLink, "query data", &[]),
             Kind::PeekData | Kind::PeekAddress => {

@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::clock::LOOKAHEAD;
+use crate::format::program::Lookups;
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
 use crate::model::{CoreId, Ledger, Rate};
 
@@ -148,6 +149,7 @@ impl Resolve for Resolver {
         }
         if self.inputs.iter().all(|input| input.is_ended) {
             facts.hints.extend(self.unused_counters());
+            facts.hints.extend(self.inputs.iter().map(|input| input.firmware.tables.lookups).sum::<Lookups>().hint());
             let highest = self.inputs.iter().filter_map(|input| input.wire.clock.begins_again_after()).max();
             facts.hints.extend(highest.map(|highest| {
                 format!(

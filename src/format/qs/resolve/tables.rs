@@ -7,6 +7,7 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 
 use super::super::names::{FIRST_USER_SIGNAL, Names, address_text};
+use crate::format::program::Lookups;
 use crate::model::{Entities, LaneId, MachineId, NameId};
 
 /// The limit of addresses of one kind. A real target has some thousands.
@@ -158,6 +159,8 @@ pub struct Tables {
     signals: Vec<NameId>,
     /// Phrases about signals, by signal's name and word.
     phrases: FxHashMap<(NameId, &'static str), NameId>,
+    /// The functions without a name in a dictionary that were looked up in the program.
+    pub lookups: Lookups,
 }
 
 impl Tables {
@@ -190,7 +193,11 @@ impl Tables {
     #[cold]
     fn find_function(&mut self, address: u64, width: u8, names: &Names, entities: &mut Entities) -> Option<usize> {
         self.functions_by_address.of(address, &mut self.functions, || {
-            let name = match names.function(address) {
+            let name = names.function(address);
+            if names.is_left_to_program(address) {
+                self.lookups.note(name.is_some());
+            }
+            let name = match name {
                 Some(name) => entities.add_name(name),
                 None => entities.add_name(&address_text(address, width)),
             };

@@ -7,7 +7,7 @@ use super::super::element::{Element, Elements};
 use super::super::info::{TargetInfo, version_text};
 use super::super::layout::{Fields, Layout, load};
 use super::super::names::{Names, address_text};
-use super::super::record::{Code, Field, Kind, command_name};
+use super::super::record::{Code, Field, Kind, command_name, error_text};
 
 /// Builds the fields of a view.
 #[derive(Default)]
@@ -91,6 +91,8 @@ impl ViewFields {
         };
         if let Some(command) = command {
             self.push("command_name", ViewValue::Text(command.to_owned()));
+        } else if let (Kind::RxStatus, Some(error)) = (kind, error_text(value as u8)) {
+            self.push("error", ViewValue::Text(error.to_owned()));
         }
     }
 

@@ -444,8 +444,7 @@ fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
     }
     let options = setups.first().map(|setup| &setup.options);
     let program = options.and_then(|options| options.program.as_ref());
-    let recorded = shared.system.get(program::KEY).map(String::as_str);
-    program::describe(program, recorded, options.is_some_and(|options| options.is_match_required), facts);
+    program::describe(program, &shared.system, options.is_some_and(|options| options.is_match_required), facts);
     let has_symbols = program.is_some();
     if shared.heap_offset.is_some() && !has_symbols {
         facts.hints.push("The heap's events have call stacks: --elf FILE names the functions in them.".to_owned());

@@ -6,7 +6,7 @@ use super::super::timer::{PeriodSource, PhaseSource, Timer};
 use super::Setup;
 use crate::clock::fit::Modulus;
 use crate::format::{Detail, Facts, is_unrecorded};
-use crate::model::{Certainty, Finding, Matter, Rate, counted};
+use crate::model::{Certainty, Finding, Matter, Rate, counted, times};
 
 pub fn facts(setups: &[Setup]) -> Facts {
     let cores = setups.iter().map(|setup| setup.core).max().map_or(1, |core| core.saturating_add(1));
@@ -180,8 +180,8 @@ fn contradicted(setup: &Setup, timer: &Timer) -> Vec<Finding> {
     let falls = timer.falls.filter(|found| found.is_proved() && found.values != timer.tick_modulus);
     if let Some(given) = options.tick_modulus {
         if timer.beyond_modulus > 0 {
-            let times = timer.beyond_modulus;
-            add(Matter::Modulus, format!("--tick-mod is {given}, but the tick count has larger values, at least {times} times"));
+            let count = times(timer.beyond_modulus);
+            add(Matter::Modulus, format!("--tick-mod is {given}, but the tick count has larger values, at least {count}"));
         } else if let Some(found) = falls.filter(|_| timer.wraps_are_long) {
             let (support, values) = (found.support, found.values);
             add(
