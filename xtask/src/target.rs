@@ -26,6 +26,7 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
     let build = root.join("build/target-tests");
     if arguments.random {
         script("target/tests/run.sh", "random")?;
+        script("target/tests/run.sh", "random-two-cores")?;
         return random_applications(&build.join("random"));
     }
     let mut parts = vec![("kernel", "posix")];

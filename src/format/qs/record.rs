@@ -396,10 +396,11 @@ pub fn command_name(command: u8) -> Option<&'static str> {
     NAMES.get(usize::from(command)).copied()
 }
 
-/// The error in a status, of a command that the target could not read. The codes are the same in QP 5.9 to 8.1.
+/// The error in a status, of a command that the target could not read, in QP 6.0 to 8.1. QP 5 has other codes.
 #[must_use]
-pub fn error_text(status: u8) -> Option<&'static str> {
+pub fn error_text(status: u8, version: u16) -> Option<&'static str> {
     Some(match status {
+        _ if version < 600 => return None,
         0xC1 => "wrong checksum",
         0xC2 => "unexpected sequence number",
         0xC3 => "unknown command",

@@ -769,7 +769,7 @@ impl RecordResolver<'_, '_> {
                     self.command("acknowledged", status)
                 }
                 status @ 0..128 => self.command("acknowledged", status),
-                status => match error_text(status as u8) {
+                status => match error_text(status as u8, self.from.layout.config.version) {
                     Some(text) => self.instant(SingleTrack::HostLink, &format!("error {:#04X} ({text})", status & 0x7F), &[]),
                     None => self.command("error", status & 0x7F),
                 },

@@ -75,13 +75,13 @@ impl ViewFields {
                     view.push(name, ViewValue::Text(String::from_utf8_lossy(fields.text(field.field)).into_owned()));
                 }
                 Code::Rest => view.rest(stored, fields, field.field, layout, names),
-                _ => view.number(stored.kind, name, value),
+                _ => view.number(stored.kind, name, value, layout),
             }
         }
         view
     }
 
-    fn number(&mut self, kind: Kind, name: &str, value: u64) {
+    fn number(&mut self, kind: Kind, name: &str, value: u64, layout: &Layout) {
         self.push(name, ViewValue::Uint(value));
         let command = match (kind, name) {
             (Kind::TargetDone, _) => command_name(value as u8),
@@ -91,7 +91,7 @@ impl ViewFields {
         };
         if let Some(command) = command {
             self.push("command_name", ViewValue::Text(command.to_owned()));
-        } else if let (Kind::RxStatus, Some(error)) = (kind, error_text(value as u8)) {
+        } else if let (Kind::RxStatus, Some(error)) = (kind, error_text(value as u8, layout.config.version)) {
             self.push("error", ViewValue::Text(error.to_owned()));
         }
     }
