@@ -120,7 +120,6 @@ fn wrong_combinations_name_the_way_out() {
     desk.run("a.bin@0 b.bin").ends(2).says(&["name the cores of all"]);
     desk.run("a.bin -o a.bin").ends(2).says(&["is an input itself"]);
     desk.run("a.bin -o - --report -").ends(2).says(&["cannot share standard output"]);
-    desk.run("a.bin -o - --skip-unchanged").ends(2).says(&["--skip-unchanged keeps a trace that is there"]);
     desk.run("-").ends(2).says(&["name the output with -o"]);
     assert_eq!(desk.names(), ["a.bin", "b.bin"]);
     assert_eq!(desk.get("a.bin"), capture(9));

@@ -179,9 +179,6 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     let reports = Reports { json: place(&args.report), markdown: place(&args.report_md), junit: place(&args.junit) };
     check_times(args.from, args.to)?;
     check_standard_output(output.as_ref(), &reports, stdout_is_terminal)?;
-    if args.skip_unchanged && output == Some(Place::Standard) {
-        return usage("--skip-unchanged keeps a trace that is there, and standard output has none; name a file with -o");
-    }
     let own: Vec<FileId> = reports.wanted().filter_map(|(_, place)| FileId::of(file(place)?)).collect();
     let FoundInputs { found, is_open } =
         inputs::find(&args.inputs.inputs, &args.inputs.more, &own, &first_read_options(&args.read))?;
