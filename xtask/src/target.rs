@@ -15,7 +15,7 @@ pub struct TestArguments {
     /// Also run the kernel on an emulated Cortex-M4 and RISC-V. Needs their compilers, qemu-system-arm and qemu-system-riscv32
     #[arg(long)]
     qemu: bool,
-    /// Only hold random applications on emulated processors against what the kernel says
+    /// Only hold random applications on emulated processors against the kernel
     #[arg(long)]
     random: bool,
 }
@@ -119,7 +119,7 @@ fn check_capture(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Holds the recordings of random applications against what the kernel said.
+/// Holds the recordings of random applications against the log of the kernel.
 fn random_applications(folder: &Path) -> anyhow::Result<()> {
     let mut folders: Vec<PathBuf> =
         std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
@@ -139,7 +139,7 @@ fn random_applications(folder: &Path) -> anyhow::Result<()> {
                 // The hooks of old kernels do not say that an interrupt makes a task ready while the scheduler is suspended, and V10.2
                 // denies it itself.
                 "states" if name.starts_with("V10") => count / 200,
-                // What the kernel does before or after the hook: something may come in between.
+                // The kernel acts before or after the hook: something may come in between.
                 "states" => count / 2000,
                 "fills" | "timers" | "bits" | "levels of a queue that is reset" => count / 500,
                 _ => 0,

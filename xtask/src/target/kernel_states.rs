@@ -1,4 +1,4 @@
-//! Holds a capture of `target/tests/kernel/random` against what the kernel itself said of all tasks and objects.
+//! Holds a capture of `target/tests/kernel/random` against the kernel's own log of all tasks and objects.
 //!
 //! The application numbers the lines of its log with a value marker. At each of these the states of tasks, by the rules of timeline and
 //! statistics, and the priorities, levels, holders, bits and timers by the events so far must be those of the line.
@@ -32,14 +32,14 @@ struct State {
 /// Prints the first contradictions of each kind. A state that is not known is not compared.
 ///
 /// # Errors
-/// There are losses in the ledger, or the log is not what the application writes.
+/// There are losses in the ledger, or the log is not the application's.
 pub fn check(capture: &[u8], log: &str) -> anyhow::Result<Compared> {
     let (batch, entities, ledger) = events("tonbandgeraet", capture)?;
     ensure!(ledger.entries().is_empty(), "the ledger is not empty: {:?}", ledger.entries());
     let lines: Vec<&str> = log.lines().collect();
     let mut state = State::default();
     let mut compared = Compared::default();
-    // What the log says of tasks that left their core without a reason: what they do next decides.
+    // Statements of the log about tasks that left their core without a reason: their next event decides.
     let mut undecided: HashMap<TaskId, Vec<(usize, &str)>> = HashMap::new();
     let mut compare = |kind: &'static str, has: &str, says: &str, line: usize, time: u64| {
         let (count, wrong) = compared.entry(kind).or_default();
@@ -90,7 +90,7 @@ pub fn check(capture: &[u8], log: &str) -> anyhow::Result<Compared> {
     Ok(compared)
 }
 
-/// A statement of the log: its kind, what the events say, and what it says.
+/// A statement of the log: its kind, and the values by the events and by the log.
 struct Found<'a> {
     kind: &'static str,
     has: String,
@@ -151,7 +151,7 @@ impl State {
 
     fn find<'a>(&self, said: &'a str, entities: &Entities) -> anyhow::Result<Found<'a>> {
         let mut words = said.split(' ');
-        let (what, name, says) = (words.next().unwrap_or(""), words.next().unwrap_or(""), words.next().unwrap_or(""));
+        let (kind, name, says) = (words.next().unwrap_or(""), words.next().unwrap_or(""), words.next().unwrap_or(""));
         let object = || {
             let position = entities.objects.iter().position(|object| object.name.as_deref() == Some(name));
             position.map(|index| ObjectId(index as u32)).with_context(|| format!("there is no object {name}"))
@@ -159,7 +159,7 @@ impl State {
         let known = |value: Option<&u32>| value.map_or("unknown".to_owned(), u32::to_string);
         let of_object = |kind, has| Found { kind, has, says, task: None };
         let level = |object| known(self.levels.get(&object));
-        Ok(match what {
+        Ok(match kind {
             "T" => {
                 let position = entities.tasks.iter().position(|task| task.name.as_deref() == Some(name));
                 let task = TaskId(position.with_context(|| format!("there is no task {name}"))? as u32);
