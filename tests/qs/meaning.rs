@@ -371,7 +371,9 @@ fn another_program_than_the_one_that_ran_names_nothing() {
     let moved = session(&[(0x5D, "pump_read"), (0x61, "pump_step")]);
     let renamed = session(&[(0x5D, "pump_write")]);
     let silent = session(&[]);
-    let cases: [(&[&Vec<u8>], &[bool], &str); 6] = [
+    // The sessions, of which the program is used, and what is said of it.
+    type Case<'a> = (&'a [&'a Vec<u8>], &'a [bool], &'a str);
+    let cases: [Case<'_>; 6] = [
         (&[&fits], &[true], ""),
         (&[&silent], &[true], ""),
         (

@@ -298,7 +298,7 @@ fn originals() -> Vec<(String, Original)> {
 }
 
 fn check_all(kind: Kind) {
-    const TIMES: usize = 1_000;
+    const TIMES: usize = 300;
     for (name, original) in originals() {
         let mut random = Random(kind as u64 + 1);
         let compared = (0..TIMES).filter(|_| original.check(kind, &mut random)).count();
