@@ -563,10 +563,10 @@ static void places(uint32_t me) {
 }
 #endif
 
-/* What ticks are missing is made up for. */
+/* What ticks are missing is made up for. The kernel does not allow it while another core has the scheduler suspended. */
 static void ticks_jump(uint32_t me) {
     (void)me;
-#if KERNEL >= 1003
+#if KERNEL >= 1003 && CORES == 1
     (void)xTaskCatchUpTicks(1 + pick(3));
 #endif
 }
