@@ -95,21 +95,3 @@ int main(void) {
     vTaskStartScheduler();
     return 1;
 }
-
-void platform_write(const char *name, const void *data, size_t len) {
-    FILE *const file = fopen(name, "wb");
-    if (file == NULL || fwrite(data, 1, len, file) != len || fclose(file) != 0) {
-        platform_exit(1);
-    }
-}
-
-void platform_exit(int status) {
-    extern void _exit(int);
-    _exit(status);
-}
-
-void app_assert(const char *file, int line);
-void app_assert(const char *file, int line) {
-    (void)printf("%s:%d: assertion\n", file, line);
-    platform_exit(1);
-}
