@@ -106,6 +106,11 @@ impl Context<'_> {
         percent(part_ns, self.seen_ns)
     }
 
+    /// In per cent of the time of which functions are known.
+    pub fn share_of_functions(&self, part_ns: u64) -> Option<Number> {
+        percent(part_ns, self.statistics.functions_ns.max(self.seen_ns))
+    }
+
     /// In per cent of the known time of a core.
     fn share_of_core(&self, part_ns: u64, core: u16) -> Option<f64> {
         percent(part_ns, self.known_ns.get(&core).copied()?).map(Number::as_f64)

@@ -327,7 +327,7 @@ section! { LOG, "log", NamedCount:
 }
 
 section! { FUNCTION, "function", FunctionReport:
-    "self" Percent Share More "its own time, without the functions that it calls, of the recording without its gaps" |function, context| context.share(function.self_ns);
+    "self" Percent Share More "its own time, without the functions that it calls, of the recording without its gaps; with what calls span of gaps, and of the time before the first event" |function, context| context.share_of_functions(function.self_ns);
     "calls" Count Sum Neither "how often it was called" |function, _| whole(function.calls.count);
     "call_rate" Hertz Rate Neither "the same in a second" |function, context| context.rate(function.calls.count);
     "self" Nanoseconds Sum Neither "its own time together" |function, _| whole(function.self_ns);
@@ -344,8 +344,8 @@ section! { HEAP, "heap", HeapReport:
     "allocations" Count Sum Neither "blocks taken" |heap, _| whole(heap.allocations);
     "frees" Count Sum Neither "blocks given back" |heap, _| whole(heap.frees);
     "failures" Count Loss More "blocks refused" |heap, _| whole(heap.failures);
-    "used" Bytes Level More "in use at the end, compared with the beginning" |heap, _| Some(Number::Whole(heap.used_bytes));
-    "high_water" Bytes Level More "the most in use, compared with the beginning" |heap, _| Some(Number::Whole(heap.high_water_bytes));
+    "used" Bytes Level More "in use at the end, compared with the beginning of the recording, or of the last session" |heap, _| Some(Number::Whole(heap.used_bytes));
+    "high_water" Bytes Level More "the most in use in a session, compared with its beginning" |heap, _| Some(Number::Whole(heap.high_water_bytes));
 }
 
 /// The sections in the order in which they are listed, with the meaning of their names.

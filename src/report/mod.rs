@@ -564,6 +564,7 @@ mod tests {
         "last_ns": null,
         "gaps": 0,
         "gap_ns": 0,
+        "functions_ns": 0,
         "cores": [],
         "tasks": [],
         "interrupts": [],

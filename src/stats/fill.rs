@@ -29,8 +29,9 @@ impl Statistics {
         StatisticsReport {
             first_ns: self.first_ns,
             last_ns: self.first_ns.map(|_| self.now_ns),
-            gaps: self.gaps,
-            gap_ns: self.gap_ns,
+            gaps: self.gaps.count,
+            gap_ns: self.gaps.total_ns,
+            functions_ns: self.first_ns.map_or(0, |first_ns| self.gaps.functions_ns(first_ns, self.now_ns)),
             tasks: each(&self.tasks, TaskState::is_seen).map(|(id, state)| task_report(id, state, entities, &known_ns)).collect(),
             interrupts: each(&self.isrs, IsrState::is_seen).filter_map(|(id, state)| isr_report(id, state, entities)).collect(),
             objects: each(&self.objects, ObjectState::is_seen)
@@ -105,7 +106,8 @@ impl Statistics {
 
     fn machine_reports(&self, entities: &Entities) -> Vec<MachineReport> {
         let signals = self.named_steps.by_owner();
-        let whole_ns = self.first_ns.map_or(0, |first_ns| self.now_ns.saturating_sub(first_ns).saturating_sub(self.gap_ns));
+        let whole_ns =
+            self.first_ns.map_or(0, |first_ns| self.now_ns.saturating_sub(first_ns).saturating_sub(self.gaps.total_ns));
         let report = |(id, state): (u32, &MachineState)| {
             let machine = entities.machines.get(id as usize)?;
             let steps = state.steps.report();

@@ -165,6 +165,11 @@ impl MachineState {
         };
     }
 
+    /// The fill that its queue has is unknown.
+    pub(super) fn forget_fill(&mut self) {
+        self.fill = None;
+    }
+
     fn reached(&mut self, fill: Level, time_ns: u64) {
         self.fill = fill.get();
         if let Some(fill) = self.fill

@@ -4,6 +4,7 @@
 //! - [`objects`]: levels of queues, holds of mutexes, spans, states and values of lanes, interrupts;
 //! - [`machines`]: steps and queues of state machines;
 //! - [`calls`]: how often functions are called, and how long they take with and without their callees;
+//! - [`gaps`]: places where something is missing;
 //! - [`stacks`]: where the time goes, as folded stacks for flame graphs;
 //! - [`range`]: a part of a recording;
 //! - [`spread`]: sums and distributions; [`report`]: the result for scripts, and [`fill`]: how it is found; [`text`]: for people.
@@ -14,6 +15,7 @@
 
 mod calls;
 mod fill;
+mod gaps;
 mod machines;
 mod objects;
 mod range;
@@ -26,6 +28,7 @@ mod tests;
 pub mod text;
 
 use calls::{CoreCalls, EndedCall, FunctionCalls};
+use gaps::Gaps;
 use machines::MachineState;
 use objects::{CoreState, HeapState, IsrState, LaneState, Named, ObjectState};
 use stacks::{Frame, Stacks};
@@ -49,9 +52,7 @@ pub struct Statistics {
     first_ns: Option<u64>,
     now_ns: u64,
     session: u32,
-    gaps: u64,
-    /// The time in gaps: nobody's events were seen in it.
-    gap_ns: u64,
+    gaps: Gaps,
     cores: Vec<CoreState>,
     tasks: Vec<TaskState>,
     isrs: Vec<IsrState>,
@@ -73,6 +74,8 @@ pub struct Statistics {
     part: Option<range::Part>,
     /// There were events after the part.
     goes_beyond: bool,
+    /// The gap that reaches back into the part has ended, if there is one.
+    is_over: bool,
 }
 
 /// Open spans: visited, and emptied, at a gap.
@@ -114,7 +117,11 @@ impl Statistics {
             if !self.takes(event, entities) {
                 continue;
             }
-            let first_ns = *self.first_ns.get_or_insert(time_ns);
+            let first_ns = *self.first_ns.get_or_insert_with(|| {
+                // A loss before the first event is not a part of the recording's time.
+                self.now_ns = time_ns;
+                time_ns
+            });
             if self.cores.len() <= core.index() {
                 let new = |number| CoreState { accounted_ns: first_ns, number: CoreId(number), ..CoreState::default() };
                 (self.cores.len()..=core.index()).for_each(|number| self.cores.push(new(number as u16)));
@@ -180,6 +187,7 @@ impl Statistics {
                     let end_ns = time_ns.saturating_sub(u64::from(ended_before_ns));
                     let begin_ns = begin.get().min(end_ns);
                     if self.is_in_part(begin_ns) {
+                        self.gaps.called(begin_ns, end_ns);
                         self.call(core, EndedCall { function: function.0, depth, begin_ns, end_ns, is_hidden });
                     }
                 }
@@ -191,18 +199,20 @@ impl Statistics {
                 EventKind::SessionStart(session) => {
                     // Other cores of the same recording report it too.
                     if session > self.session {
-                        self.session = session;
-                        self.gap_ns += time_ns.saturating_sub(self.now_ns);
-                        self.forget_all(self.now_ns);
-                        self.forget_calls();
+                        self.gaps.add(self.now_ns, time_ns);
+                        self.new_session(session);
                     }
                 }
                 EventKind::Loss(_) => {
-                    self.gaps += 1;
-                    self.gap_ns += time_ns.saturating_sub(self.now_ns);
+                    self.gaps.count += 1;
+                    self.gaps.add(self.now_ns, time_ns);
                     self.forget_all(self.now_ns.min(time_ns));
+                    self.cores[core.index()].is_missing = false;
                 }
-                EventKind::Missing => self.forget_all(time_ns),
+                EventKind::Missing => {
+                    self.forget_all(time_ns);
+                    self.cores[core.index()].is_missing = true;
+                }
                 EventKind::TaskCreated(_)
                 | EventKind::RecorderNote(_)
                 | EventKind::Notify { .. }
@@ -389,6 +399,15 @@ impl Statistics {
         objects.into_iter().for_each(|object| self.forget_object(object));
         lanes.into_iter().for_each(|lane| self.forget_lane(lane));
         machines.into_iter().for_each(|machine| self.forget_machine(machine));
+    }
+
+    /// The target has restarted: nothing goes on, and its heap is empty.
+    fn new_session(&mut self, session: u32) {
+        self.session = session;
+        self.forget_all(self.now_ns);
+        self.forget_calls();
+        self.heap.used_bytes = 0;
+        self.blocks = HeapBlocks::default();
     }
 
     fn forget_calls(&mut self) {

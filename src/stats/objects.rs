@@ -95,7 +95,7 @@ pub(super) struct HeapState {
     pub(super) allocations: u64,
     pub(super) frees: u64,
     pub(super) failures: u64,
-    /// In use, compared with the beginning of the recording.
+    /// In use, compared with the beginning of the recording, or of the session.
     pub(super) used_bytes: i64,
     pub(super) high_water_bytes: i64,
 }
@@ -146,9 +146,7 @@ impl Statistics {
 
     /// It had a level until here; now it has another one.
     pub(super) fn forget_level(&mut self, object: ObjectId) {
-        if let Some(state) = self.objects.get_mut(object.index()) {
-            state.level = None;
-        }
+        self.objects.get_mut(object.index()).into_iter().for_each(ObjectState::forget_level);
     }
 
     pub(super) fn waited_for(&mut self, object: ObjectId, task: TaskId, begin_ns: u64, waited_ns: u64) {
@@ -276,6 +274,11 @@ impl ObjectState {
         *self = ObjectState { capacity, level, high_water, is_touched, ..ObjectState::default() };
     }
 
+    /// The level that it has is unknown.
+    pub(super) fn forget_level(&mut self) {
+        self.level = None;
+    }
+
     fn reached(&mut self, level: u32, time_ns: u64) {
         self.level = Some(level);
         if self.high_water.is_none_or(|(highest, _)| level > highest) {
@@ -306,6 +309,8 @@ pub(super) struct CoreState {
     pub(super) isr_ns: u64,
     pub(super) switches: u64,
     pub(super) number: CoreId,
+    /// Records of its recording are missing, up to a loss that is still to come, while others go on.
+    pub(super) is_missing: bool,
     /// When the last sample was.
     pub(super) sampled_ns: Option<u64>,
 }

@@ -6,7 +6,9 @@
 //! begins is one of the part's levels.
 
 use super::calls::CoreCalls;
-use super::objects::{CoreState, HeapState, IsrState, LaneState, Named};
+use super::gaps::Gaps;
+use super::machines::MachineState;
+use super::objects::{CoreState, HeapState, IsrState, LaneState, Named, ObjectState};
 use super::stacks::Stacks;
 use super::{LOG_SEVERITIES, Statistics};
 use crate::model::{CoreId, Entities, Event, EventKind};
@@ -36,21 +38,23 @@ impl Statistics {
 
     fn takes_of(&mut self, part: Part, event: &Event, entities: &Entities) -> bool {
         let (has_begun, is_beyond) = (event.time.0 >= part.from_ns, event.time.0 > part.to_ns);
-        if has_begun && !part.has_begun || is_beyond && !self.goes_beyond {
-            // A gap reaches back to the event before it, and so across the border.
-            match event.kind {
-                EventKind::Loss(_) => {
-                    self.gaps += 1;
-                    self.gap_ns += part.to_ns.saturating_sub(self.now_ns);
-                    self.forget_all(self.now_ns);
+        if has_begun && !part.has_begun {
+            self.part = Some(Part { has_begun, ..part });
+            if self.first_ns.is_some() {
+                // A gap reaches back to the event before it, and so across the border.
+                match event.kind {
+                    EventKind::Loss(_) => self.forget_all(self.now_ns),
+                    EventKind::SessionStart(session) if session > self.session => {
+                        self.forget_all(self.now_ns);
+                        self.forget_calls();
+                    }
+                    _ => {}
                 }
-                EventKind::SessionStart(session) if session > self.session => {
-                    self.gap_ns += part.to_ns.saturating_sub(self.now_ns);
-                    self.forget_all(self.now_ns);
-                    self.forget_calls();
-                }
-                _ => {}
+                self.begin_part(part.from_ns);
             }
+        }
+        if is_beyond && !self.is_over && self.first_ns.is_some() {
+            self.end_of_gap(part, event);
         }
         if let EventKind::LateObjectLevel { object, level, since } = event.kind
             && is_beyond
@@ -59,14 +63,27 @@ impl Statistics {
             // It was reached in the part, or held at its beginning.
             self.object_level(object, level, since.get().max(part.from_ns), entities);
         }
-        if has_begun && !part.has_begun {
-            self.part = Some(Part { has_begun, ..part });
-            if self.first_ns.is_some() {
-                self.begin_part(part.from_ns);
-            }
-        }
         self.goes_beyond |= is_beyond;
         !is_beyond
+    }
+
+    /// The first events after the part: a gap that ends there reaches back into the part.
+    fn end_of_gap(&mut self, part: Part, event: &Event) {
+        match event.kind {
+            EventKind::Loss(_) => {
+                // If others went on meanwhile, the part's end counts it.
+                let is_missing = self.cores.get(event.core.index()).is_some_and(|core| core.is_missing);
+                self.gaps.count += u64::from(!is_missing);
+                self.gaps.add(self.now_ns, part.to_ns);
+                self.forget_all(self.now_ns);
+            }
+            EventKind::SessionStart(session) if session > self.session => {
+                self.gaps.add(self.now_ns, part.to_ns);
+                self.new_session(session);
+            }
+            _ => return self.is_over = true,
+        }
+        self.now_ns = part.to_ns;
     }
 
     /// Whether a thing that began then began within the part.
@@ -83,6 +100,7 @@ impl Statistics {
             *self = Statistics::new(self.stacks.is_some());
         } else if self.goes_beyond {
             self.now_ns = part.to_ns;
+            self.gaps.count += self.cores.iter().filter(|core| core.is_missing).count() as u64;
         }
     }
 
@@ -93,12 +111,16 @@ impl Statistics {
         }
         self.first_ns = Some(from_ns);
         self.now_ns = from_ns;
-        self.gaps = 0;
-        self.gap_ns = 0;
+        self.gaps = Gaps::default();
+        if self.cores.iter().any(|core| core.is_missing) {
+            // Missing events may have changed them.
+            self.objects.iter_mut().for_each(ObjectState::forget_level);
+            self.machines.iter_mut().for_each(MachineState::forget_fill);
+        }
         for core in &mut self.cores {
             let isr_stack = core.isr_stack.iter().map(|&(isr, _)| (isr, None)).collect();
-            let CoreState { current, accounted_ns, number, .. } = *core;
-            *core = CoreState { current, isr_stack, accounted_ns, number, ..CoreState::default() };
+            let CoreState { current, accounted_ns, number, is_missing, .. } = *core;
+            *core = CoreState { current, isr_stack, accounted_ns, number, is_missing, ..CoreState::default() };
         }
         self.tasks.iter_mut().for_each(|task| task.begin_part(from_ns));
         self.isrs.iter_mut().for_each(|isr| *isr = IsrState::default());

@@ -21,6 +21,8 @@ pub struct StatisticsReport {
     pub gaps: u64,
     /// The time in them and between sessions: from the event before to the one after.
     pub gap_ns: u64,
+    /// The time of which functions are known: the recording without its gaps, and with the time that calls span of those and before the first event.
+    pub functions_ns: u64,
     /// The cores.
     pub cores: Vec<CoreReport>,
     /// The tasks that were seen; one that was deleted and created again is several.

@@ -290,6 +290,88 @@ fn the_levels_of_a_part_are_those_that_objects_have_in_it() {
     assert_eq!(high(20, 29, &events), Some((1, 20)));
 }
 
+/// A ring in memory begins with the loss of all that was overwritten.
+#[test]
+fn what_was_lost_before_the_first_event_is_no_time_of_the_recording() {
+    use EventKind::{SessionStart, SwitchedIn};
+    for first in [EventKind::Loss(0), SessionStart(1)] {
+        let (report, _) = gather(&[(500, first), (500, SwitchedIn(HIGH)), (540, SwitchedIn(LOW)), (600, SwitchedIn(HIGH))]);
+        assert_eq!((report.first_ns, report.gap_ns, report.seen_ns()), (Some(500), 0, 100));
+        assert_eq!(report.gaps, u64::from(first == EventKind::Loss(0)));
+    }
+}
+
+#[test]
+fn the_gaps_of_a_part_are_those_that_reach_into_it() {
+    use EventKind::{Loss, SessionStart, SwitchedIn};
+    let gaps = |from_ns, to_ns, events: &[(u64, EventKind)]| {
+        let report = gather_part(from_ns, to_ns, events);
+        assert!(report.cores.iter().all(|core| core.known_ns() + core.unknown_ns == report.duration_ns()));
+        (report.gaps, report.gap_ns, report.cores[0].known_ns())
+    };
+    let events =
+        [(0, SwitchedIn(LOW)), (10, ready(HIGH)), (90, Loss(0)), (90, Loss(0)), (95, SwitchedIn(LOW)), (99, ready(HIGH))];
+    assert_eq!(gaps(0, 99, &events), (2, 80, 10 + 4));
+    assert_eq!(gaps(20, 60, &events), (2, 40, 0), "it lies in the gap");
+    assert_eq!(gaps(5, 60, &events), (2, 50, 5));
+    assert_eq!(gaps(20, 97, &events), (2, 70, 2));
+    assert_eq!(gaps(95, 99, &events), (0, 0, 4));
+    let restart = [(0, SwitchedIn(LOW)), (10, ready(HIGH)), (90, SessionStart(1)), (95, SwitchedIn(LOW))];
+    assert_eq!(gaps(20, 60, &restart), (0, 40, 0), "between two sessions");
+    // It begins before the recording does.
+    let events = [(50, Loss(0)), (50, SwitchedIn(LOW)), (99, ready(HIGH))];
+    assert_eq!(gaps(0, 80, &events), (1, 0, 30));
+}
+
+/// While one recording misses something, another one's levels are changed unseen.
+#[test]
+fn no_level_goes_on_into_a_part_that_begins_in_a_gap_of_another_core() {
+    let events = [
+        (0, 0, object(QUEUE, ObjectOp::Send, 3)),
+        (10, 1, EventKind::SwitchedIn(HIGH)),
+        (10, 1, EventKind::Missing),
+        (20, 0, object(QUEUE, ObjectOp::Send, 5)),
+        (60, 0, object(QUEUE, ObjectOp::Send, 2)),
+        (80, 1, EventKind::Loss(0)),
+        (90, 0, object(QUEUE, ObjectOp::Send, 3)),
+    ];
+    let of_part = |from_ns, to_ns| {
+        let mut statistics = Statistics::new(false);
+        statistics.limit_to(from_ns, to_ns);
+        let losses = vec![LossNote { kind: losses::FRAMES_LOST, offset: 0, bytes: 1, at_least_lost: 1 }];
+        let event = |(time, core, kind)| Event { time: Nanos(time), core: CoreId(core), kind };
+        let entities = entities();
+        statistics.consume(&EventBatch { events: events.map(event).to_vec(), losses, ..EventBatch::default() }, &entities);
+        statistics.finish();
+        let report = statistics.report(&entities);
+        (report.objects.first().and_then(|queue| queue.high_water), report.gaps)
+    };
+    assert_eq!(of_part(5, 15), (Some(3), 1));
+    assert_eq!(of_part(15, 70), (Some(5), 1));
+    assert_eq!(of_part(30, 50), (None, 1), "it lies in the gap");
+    assert_eq!(of_part(30, 70), (Some(2), 1));
+    assert_eq!(of_part(30, 95), (Some(3), 1));
+    assert_eq!(of_part(85, 95), (Some(3), 0));
+}
+
+#[test]
+fn a_restart_empties_the_heap() {
+    use crate::model::{HeapOp, Packed};
+    let heap = |op, address, bytes| EventKind::Heap { op, address: Packed(address), bytes };
+    let (report, _) = gather(&[
+        (0, heap(HeapOp::Allocate, 8, 100)),
+        (1, heap(HeapOp::Allocate, 16, 50)),
+        (2, EventKind::SessionStart(1)),
+        (3, heap(HeapOp::Allocate, 24, 10)),
+        (4, heap(HeapOp::Allocate, 32, 5)),
+        (5, heap(HeapOp::Free, 32, 0)),
+        // Taken before the recording of this session began: its size is not that of the block of another session.
+        (6, heap(HeapOp::Free, 8, 4)),
+    ]);
+    let heap = report.heap.unwrap();
+    assert_eq!((heap.allocations, heap.frees, heap.used_bytes, heap.high_water_bytes), (4, 2, 10 - 4, 150));
+}
+
 /// One recording has lost something while another goes on: who ran there, and who was ready, is unknown since its last event.
 #[test]
 fn what_one_of_several_recordings_lost_is_unknown_from_its_last_event_on() {
@@ -339,6 +421,8 @@ fn a_call_across_a_loss_has_its_callees_from_before() {
     let report = statistics.report(&entities);
     let self_ns: Vec<_> = report.functions.iter().map(|function| (function.name.as_str(), function.self_ns)).collect();
     assert_eq!(self_ns, [("main", 60), ("work", 40)]);
+    // The first event is at 40, and the gap has 20: all of it is in a call that is reported later.
+    assert_eq!((report.seen_ns(), report.functions_ns), (40, 100));
 }
 
 /// Neither a loss nor the end of the recording takes back that a task had to leave its core: the timeline draws it as runnable.
