@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::list::{self, Entry, Metric, Nature, Sampled};
 use crate::stats::SpreadReport;
-use crate::stats::report::{LaneReport, NamedCount, NamedSpans, Number, StatisticsReport, TaskOnCore, TaskReport};
+use crate::stats::report::{LaneReport, NamedCount, NamedSpans, Number, ObjectReport, StatisticsReport, TaskOnCore, TaskReport};
 
 /// A value of a metric.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,6 +126,21 @@ pub(super) struct Interrupt {
     pub cpu_percent: Option<f64>,
 }
 
+/// The objects of one name.
+pub(super) struct Objects {
+    pub all: ObjectReport,
+    /// The highest level, of the capacity: of the fullest.
+    pub fill_percent: Option<f64>,
+}
+
+impl Objects {
+    fn of(object: &ObjectReport) -> Objects {
+        let fill = object.high_water.zip(object.capacity);
+        let fill_percent = fill.and_then(|(level, capacity)| percent(level.into(), capacity.into()));
+        Objects { all: object.clone(), fill_percent: fill_percent.map(Number::as_f64) }
+    }
+}
+
 /// Exact: limits are checked against it. It is rounded where it is printed.
 pub(super) fn percent(part: u64, whole: u64) -> Option<Number> {
     (whole > 0).then(|| Number::Real(100.0 * part as f64 / whole as f64))
@@ -162,7 +177,10 @@ pub fn figures(statistics: &StatisticsReport, losses: Losses) -> Vec<Figure> {
     all.of(list::ISR, &interrupts);
     for (list, is_mutex) in [(list::OBJECT, false), (list::MUTEX, true)] {
         let objects = statistics.objects.iter().filter(|object| object.holds.is_some() == is_mutex);
-        let objects = joined(objects.map(|object| (object.name.clone(), object.clone())), |all, object| {
+        let objects = joined(objects.map(|object| (object.name.clone(), Objects::of(object))), |objects, object| {
+            // Each has a capacity of its own.
+            objects.fill_percent = objects.fill_percent.into_iter().chain(object.fill_percent).reduce(f64::max);
+            let (all, object) = (&mut objects.all, &object.all);
             all.sends += object.sends;
             all.receives += object.receives;
             all.high_water = all.high_water.max(object.high_water);

@@ -1,9 +1,9 @@
 //! The list of all metrics, a table: the name, unit and meaning of each, and how it is found in the statistics.
 
-use super::figures::{Context, Interrupt, Recorded, percent};
+use super::figures::{Context, Interrupt, Objects, Recorded, percent};
 use crate::stats::SpreadReport;
 use crate::stats::report::{
-    CoreReport, FunctionReport, HeapReport, LaneReport, MachineReport, NamedCount, NamedSpans, Number, ObjectReport, TaskReport,
+    CoreReport, FunctionReport, HeapReport, LaneReport, MachineReport, NamedCount, NamedSpans, Number, TaskReport,
 };
 
 /// The unit of a metric's values.
@@ -139,7 +139,7 @@ sampled! {
     TaskReport: |task, metric| Some(if matches!(metric, "cpu" | "run_rate") { task.runs } else { task.latency });
     crate::stats::report::TaskOnCore: |_, _| None;
     Interrupt: |isr, _| Some(isr.durations);
-    ObjectReport: |object, metric| if metric.ends_with("wait") { Some(object.waits) } else { object.holds };
+    Objects: |object, metric| if metric.ends_with("wait") { Some(object.all.waits) } else { object.all.holds };
     MachineReport: |machine, metric| Some(match metric.split('_').next() {
         Some("queued") => machine.queued,
         Some("response") => machine.responses,
@@ -230,28 +230,28 @@ section! { ISR, "isr", Interrupt:
     "unfinished" Count Sum Neither "begun without an end that was seen" |isr, _| whole(isr.unfinished);
 }
 
-section! { OBJECT, "object", ObjectReport:
-    "sends" Count Sum Neither "items put in, or given" |object, _| whole(object.sends);
-    "receives" Count Sum Neither "items taken out, or taken" |object, _| whole(object.receives);
-    "high_water" Count Level More "the highest level; of streams in bytes" |object, _| maybe(object.high_water.map(u64::from));
-    "capacity" Count Sum Neither "how much it can hold" |object, _| maybe(object.capacity.map(u64::from));
-    "fill" Percent Sum More "the highest level, of its capacity" |object, _| fill(object);
-    "waits" Count Sum Neither "how often a task waited for it" |object, _| whole(object.waits.count);
-    "mean_wait" Nanoseconds Duration Neither "how long" |object, _| maybe(object.waits.mean_ns);
-    "longest_wait" Nanoseconds Extreme Neither "how long at most" |object, _| maybe(object.waits.max_ns);
+section! { OBJECT, "object", Objects:
+    "sends" Count Sum Neither "items put in, or given" |object, _| whole(object.all.sends);
+    "receives" Count Sum Neither "items taken out, or taken" |object, _| whole(object.all.receives);
+    "high_water" Count Level More "the highest level; of streams in bytes" |object, _| maybe(object.all.high_water.map(u64::from));
+    "capacity" Count Sum Neither "how much it can hold" |object, _| maybe(object.all.capacity.map(u64::from));
+    "fill" Percent Sum More "the highest level, of its capacity; of several of one name the fullest" |object, _| object.fill_percent.map(Number::Real);
+    "waits" Count Sum Neither "how often a task waited for it" |object, _| whole(object.all.waits.count);
+    "mean_wait" Nanoseconds Duration Neither "how long" |object, _| maybe(object.all.waits.mean_ns);
+    "longest_wait" Nanoseconds Extreme Neither "how long at most" |object, _| maybe(object.all.waits.max_ns);
 }
 
-section! { MUTEX, "mutex", ObjectReport:
-    "holds" Count Sum Neither "how often it was held, from take to give" |mutex, _| maybe(mutex.holds.map(|holds| holds.count));
-    "total" Nanoseconds Sum Neither "how long together" |mutex, _| maybe(mutex.holds.map(|holds| holds.total_ns));
-    "min" Nanoseconds Extreme More "the shortest" |mutex, _| maybe(mutex.holds.and_then(|holds| holds.min_ns));
-    "mean" Nanoseconds Duration More "the mean" |mutex, _| maybe(mutex.holds.and_then(|holds| holds.mean_ns));
-    "p50" Nanoseconds Quantile More "the median" |mutex, _| maybe(mutex.holds.and_then(|holds| holds.p50_ns));
-    "p99" Nanoseconds Quantile More "99 % are not above" |mutex, _| maybe(mutex.holds.and_then(|holds| holds.p99_ns));
-    "max" Nanoseconds Extreme More "the longest" |mutex, _| maybe(mutex.holds.and_then(|holds| holds.max_ns));
-    "waits" Count Sum Neither "how often a task waited for it" |mutex, _| whole(mutex.waits.count);
-    "mean_wait" Nanoseconds Duration More "how long" |mutex, _| maybe(mutex.waits.mean_ns);
-    "longest_wait" Nanoseconds Extreme More "how long at most" |mutex, _| maybe(mutex.waits.max_ns);
+section! { MUTEX, "mutex", Objects:
+    "holds" Count Sum Neither "how often it was held, from take to give" |mutex, _| maybe(mutex.all.holds.map(|holds| holds.count));
+    "total" Nanoseconds Sum Neither "how long together" |mutex, _| maybe(mutex.all.holds.map(|holds| holds.total_ns));
+    "min" Nanoseconds Extreme More "the shortest" |mutex, _| maybe(mutex.all.holds.and_then(|holds| holds.min_ns));
+    "mean" Nanoseconds Duration More "the mean" |mutex, _| maybe(mutex.all.holds.and_then(|holds| holds.mean_ns));
+    "p50" Nanoseconds Quantile More "the median" |mutex, _| maybe(mutex.all.holds.and_then(|holds| holds.p50_ns));
+    "p99" Nanoseconds Quantile More "99 % are not above" |mutex, _| maybe(mutex.all.holds.and_then(|holds| holds.p99_ns));
+    "max" Nanoseconds Extreme More "the longest" |mutex, _| maybe(mutex.all.holds.and_then(|holds| holds.max_ns));
+    "waits" Count Sum Neither "how often a task waited for it" |mutex, _| whole(mutex.all.waits.count);
+    "mean_wait" Nanoseconds Duration More "how long" |mutex, _| maybe(mutex.all.waits.mean_ns);
+    "longest_wait" Nanoseconds Extreme More "how long at most" |mutex, _| maybe(mutex.all.waits.max_ns);
 }
 
 section! { MACHINE, "machine", MachineReport:
@@ -424,11 +424,6 @@ fn maybe(value: Option<u64>) -> Option<Number> {
 
 fn real(value: Option<f64>) -> Option<Number> {
     value.map(Number::Real)
-}
-
-fn fill(object: &ObjectReport) -> Option<Number> {
-    let capacity = object.capacity.filter(|&capacity| capacity > 0)?;
-    percent(u64::from(object.high_water?), u64::from(capacity))
 }
 
 /// The log messages of a lane of these severities; of all if none is named.

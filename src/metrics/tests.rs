@@ -6,7 +6,9 @@ use super::diff::{DiffOptions, Direction, diff};
 use super::rule::{Limit, Pattern, Rule};
 use super::{Figure, Losses, Nature, figures, list, text};
 use crate::stats::SpreadReport;
-use crate::stats::report::{CoreReport, InterruptReport, Number, StatisticsReport, TaskOnCore, TaskReport};
+use crate::stats::report::{
+    CoreReport, FunctionReport, InterruptReport, Number, ObjectReport, StatisticsReport, TaskOnCore, TaskReport,
+};
 
 fn spread(values_ns: &[u64]) -> SpreadReport {
     let (count, total_ns): (u64, u64) = (values_ns.len() as u64, values_ns.iter().sum());
@@ -44,6 +46,40 @@ fn recording(tasks: &[(&str, u64, &[u64])]) -> Vec<Figure> {
 
 fn value(figures: &[Figure], path: &str) -> Option<f64> {
     figures.iter().find(|figure| figure.path() == path).map(|figure| figure.value.as_f64())
+}
+
+/// Each has a capacity of its own: the fullest is not the one with the highest level.
+#[test]
+fn of_queues_of_one_name_the_fullest_counts() {
+    let queue = |number, level, capacity| ObjectReport {
+        name: "rx".into(),
+        kind: "queue".into(),
+        number,
+        high_water: Some(level),
+        capacity,
+        ..ObjectReport::default()
+    };
+    let objects = vec![queue(1, 9, Some(10)), queue(2, 50, Some(100)), queue(3, 70, None)];
+    let all = figures(&StatisticsReport { objects, ..StatisticsReport::default() }, Losses::default());
+    assert_eq!(value(&all, "object.rx.fill_percent"), Some(90.0));
+    assert_eq!((value(&all, "object.rx.high_water"), value(&all, "object.rx.capacity")), (Some(70.0), Some(100.0)));
+}
+
+/// What a call spans of a gap is in its own time, and so in the time that it is a share of.
+#[test]
+fn no_function_has_more_than_all_of_the_time() {
+    let function = FunctionReport { name: "main".into(), self_ns: 80, calls: spread(&[80]), ..FunctionReport::default() };
+    let statistics = StatisticsReport {
+        first_ns: Some(50),
+        last_ns: Some(100),
+        gap_ns: 40,
+        functions_ns: 100,
+        functions: vec![function],
+        ..StatisticsReport::default()
+    };
+    let all = figures(&statistics, Losses::default());
+    assert_eq!(value(&all, "function.main.self_percent"), Some(80.0));
+    assert_eq!(value(&all, "function.main.call_rate_hz"), Some(1e8), "of the time in which events were seen");
 }
 
 #[test]
