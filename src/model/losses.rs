@@ -202,6 +202,7 @@ losses! {
         Repair CORE_INFERRED "core_inferred": "a change of the core was lost: the events after it are of the core that their times fit", LINK;
         Repair IMPLAUSIBLE_CORE "implausible_core_id": "a core_id names a core that nothing else mentions", LINK;
         Repair TASK_MARKER_WITHOUT_TASK "task_marker_without_task": "the name of a task-local marker names no task; it was assigned to the running one", NOTHING;
+        Repair UNNAMED_REMOVAL "unnamed_removal": "a task was removed, and the target does not say which one: it is drawn in the last state that it had", NOTHING;
         Repair NO_CURRENT_TASK "no_current_task": "an event belongs to the running task, but it is unknown which one runs, or another one does", LATE_START;
         Repair MAILBOX_OVERWRITTEN "mailbox_overwritten": "an overwritten mailbox was reported as holding two items", NOTHING;
         Repair OBJECT_NUMBER_ZERO "object_number_zero": "the object list has number 0 for an object (a fault of the tracer); its position gives the number", NOTHING;

@@ -3,10 +3,10 @@
 use traceconv::format::OptionValue;
 use traceconv::format::systemview::encode::{numbers, numbers_and_text};
 use traceconv::format::systemview::record::{extended, id};
-use traceconv::model::{ArgValue, Entities, EventKind, TaskId};
+use traceconv::model::{ArgValue, Entities, EventKind, TaskId, losses};
 
 use crate::captures::{Stream, small};
-use crate::meaning::called;
+use crate::meaning::{called, lost};
 use crate::run::{Cut, convert, subject};
 
 /// The scheduling events and interrupts after the first switch, with the names of the tasks.
@@ -172,6 +172,20 @@ fn a_task_of_ucos_is_ready_where_it_is_created() {
 }
 
 /// The clocks of some systems are no microseconds: ThreadX has whole seconds, RT-Thread milliseconds, Zephyr the counter of the time stamps. µC/OS
+/// Mynewt records that a task is created, not that it is ready then. Where another task is removed, it records that one stops, without its id: the
+/// running one goes on. It records no switch to a task that becomes ready before it has left its core.
+#[test]
+fn a_task_of_mynewt_goes_on_where_it_removes_another() {
+    let mut stream = small("N=x,O=Apache Mynewt,D=y,C=cortex_m4");
+    stream.n(id::TASK_CREATE, &[2]).n(id::TASK_STOP_EXEC, &[]).n(id::ISR_ENTER, &[15]).n(id::ISR_EXIT, &[]);
+    stream.n(id::TASK_STOP_EXEC, &[]).n(id::TASK_START_EXEC, &[2]);
+    stream.n(id::TASK_STOP_READY, &[2, 2]).n(id::ISR_ENTER, &[15]).n(id::TASK_START_READY, &[2]).n(id::ISR_EXIT, &[]);
+    stream.n(id::TASK_STOP_READY, &[2, 2]).n(id::TASK_START_EXEC, &[1]);
+    let after = ["run worker", "wait NotRecorded", "isr", "ready worker", "end", "wait NotRecorded", "run main"];
+    assert_eq!(scheduled(&stream), [&["ready worker", "isr", "end"], &after[..]].concat());
+    assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::UNNAMED_REMOVAL), (2, 0));
+}
+
 /// begins again after 32 bits.
 #[test]
 fn each_system_has_its_clock() {

@@ -79,6 +79,12 @@ impl Hooks {
         matches!(self, Hooks::FreeRtos | Hooks::Zephyr | Hooks::Embassy)
     }
 
+    /// Whether a task is ready where it is created. They record that it is created, and not that it becomes ready.
+    #[must_use]
+    pub fn create_ready(self) -> bool {
+        matches!(self, Hooks::MicroCos | Hooks::Mynewt)
+    }
+
     /// Whether a task may start while another one runs, and the end of the inner one lets the outer one go on: an executor in an interrupt does so.
     #[must_use]
     pub fn nest(self) -> bool {

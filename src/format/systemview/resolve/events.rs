@@ -123,8 +123,7 @@ impl<'b> Scene<'_, 'b, '_> {
                 self.input.begin_life(self.at.offset);
                 if let Some(task) = self.task() {
                     self.push(EventKind::TaskCreated(task));
-                    // µC/OS-III does not record that it is ready.
-                    if self.context.shared.hooks == Hooks::MicroCos {
+                    if self.context.shared.hooks.create_ready() {
                         self.push(EventKind::Ready { task, from_isr: false });
                     }
                 }
@@ -372,6 +371,9 @@ impl<'b> Scene<'_, 'b, '_> {
     fn stop_exec(&mut self) {
         let stop = std::mem::take(&mut self.input.stop);
         if stop == Stop::Nothing(0) {
+            if self.context.shared.hooks == Hooks::Mynewt {
+                self.out.ledger.enter(losses::UNNAMED_REMOVAL, self.at.offset, 0);
+            }
             return;
         }
         let Some(task) = self.state().running.take() else { return };

@@ -34,6 +34,8 @@ impl InputResolver {
         let changes_priority = |event| is_event(event, Role::InheritPriority) || is_event(event, Role::DisinheritPriority);
         let hooks = shared.hooks;
         match (packet, hooks) {
+            // Mynewt records so that another task was removed, without its id.
+            (id::TASK_STOP_EXEC, Hooks::Mynewt) => Stop::Nothing(0),
             (id::TASK_STOP_EXEC, _) => match read(end) {
                 // NuttX records that the task stops before each interrupt, and which task goes on after it.
                 Some(next) if next.id == id::ISR_ENTER && hooks == Hooks::NuttX => Stop::Nothing(0),
