@@ -48,6 +48,13 @@ fn compressed_traces_hold_the_same() {
     // A name that was given is not changed.
     desk.run("demo.bin --zstd -q -o chosen.perfetto-trace --threads 1").ends(0);
     assert!(desk.get("chosen.perfetto-trace") == desk.get("demo.perfetto-trace.zst"));
+    // But its end says how the trace is written.
+    desk.run("demo.bin -q -o named.gz").ends(0);
+    assert!(desk.get("named.gz") == bytes);
+    desk.run("demo.bin -q -o named.perfetto-trace.zst").ends(0);
+    assert!(desk.get("named.perfetto-trace.zst") == desk.get("demo.perfetto-trace.zst"));
+    let said = desk.run("demo.bin --zstd -o other.gz").ends(2).stderr;
+    assert!(said.contains("other.gz has the extension of another compression; name a file that ends in .zst"), "{said}");
     fs::create_dir(desk.path("out")).unwrap();
     desk.run("demo.bin --gzip -q -o out --threads 3").ends(0);
     assert!(desk.get("out/demo.perfetto-trace.gz") == bytes);

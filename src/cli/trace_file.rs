@@ -33,13 +33,13 @@ const OVERSIZE: u64 = 2;
 pub(super) struct FormArgs {
     /// Compress the trace with gzip to about a quarter; every viewer opens it
     ///
-    /// Without -o its name ends with `.perfetto-trace.gz`.
+    /// Without -o its name ends with `.perfetto-trace.gz`. A name that is given with -o and ends with `.gz` means this too.
     #[arg(long, conflicts_with = "zstd")]
     pub(super) gzip: bool,
 
     /// Compress the trace with zstd: smaller and faster than gzip, but older viewers do not open it
     ///
-    /// Without -o its name ends with `.perfetto-trace.zst`.
+    /// Without -o its name ends with `.perfetto-trace.zst`. A name that is given with -o and ends with `.zst` means this too.
     #[arg(long)]
     pub(super) zstd: bool,
 
@@ -57,17 +57,6 @@ pub(super) struct FormArgs {
 pub(super) struct Form {
     pub(super) compression: Option<Compression>,
     pub(super) split_bytes: Option<u64>,
-}
-
-impl From<&FormArgs> for Form {
-    fn from(args: &FormArgs) -> Form {
-        let compression = match (args.gzip, args.zstd) {
-            (true, _) => Some(Compression::Gzip),
-            (_, true) => Some(Compression::Zstd),
-            _ => None,
-        };
-        Form { compression, split_bytes: args.split_size }
-    }
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {
@@ -92,6 +81,27 @@ pub(super) struct Written {
 }
 
 impl Form {
+    /// The form that is asked for, by options or by the name of the output.
+    pub(super) fn new(args: &FormArgs, output: Option<&Path>) -> Result<Form, PlanError> {
+        let option = match (args.gzip, args.zstd) {
+            (true, _) => Some(Compression::Gzip),
+            (_, true) => Some(Compression::Zstd),
+            _ => None,
+        };
+        let extension = output.and_then(Path::extension).unwrap_or_default();
+        let named = [Compression::Gzip, Compression::Zstd].into_iter().find(|one| extension == one.extension());
+        match (option, named, output) {
+            (Some(option), Some(named), Some(output)) if option.extension() != named.extension() => {
+                let output = shown(output);
+                Err(PlanError::usage(format!(
+                    "{output} has the extension of another compression; name a file that ends in .{}, or leave out the option",
+                    option.extension()
+                )))
+            }
+            _ => Ok(Form { compression: option.or(named), split_bytes: args.split_size }),
+        }
+    }
+
     /// The end of a trace's name, without the first dot, if the name is derived from that of an input.
     pub(super) fn extension(&self) -> String {
         let compression = self.compression.map_or_else(String::new, |compression| format!(".{}", compression.extension()));

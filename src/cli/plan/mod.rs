@@ -182,7 +182,8 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     let own: Vec<FileId> = reports.wanted().filter_map(|(_, place)| FileId::of(file(place)?)).collect();
     let FoundInputs { found, is_open } =
         inputs::find(&args.inputs.inputs, &args.inputs.more, &own, &first_read_options(&args.read))?;
-    let form = Form::from(&args.form);
+    let output_dir = output.as_ref().and_then(file).filter(|path| path.is_dir() || ends_as_directory(path));
+    let form = Form::new(&args.form, output.as_ref().and_then(file).filter(|_| output_dir.is_none()))?;
     if let Some(output) = &output {
         form.check(output)?;
     }
@@ -205,7 +206,6 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
 
     let is_one = merge.is_some() || sources().all(|source| source.core.is_some());
     let groups: Vec<Vec<FoundInput>> = if is_one { vec![found] } else { found.into_iter().map(|input| vec![input]).collect() };
-    let output_dir = output.as_ref().and_then(file).filter(|path| path.is_dir() || ends_as_directory(path));
     let outputs: Vec<Place> = match &output {
         Some(output) if output_dir.is_none() => {
             if groups.len() > 1 || is_open && merge.is_none() {
