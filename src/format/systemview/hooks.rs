@@ -73,6 +73,12 @@ impl Hooks {
         })
     }
 
+    /// Whether they record each task that begins to wait, where it leaves the list of ready tasks.
+    #[must_use]
+    pub fn record_waits(self) -> bool {
+        self == Hooks::Mynewt
+    }
+
     /// Whether they record each task that becomes ready.
     #[must_use]
     pub fn record_readiness(self) -> bool {

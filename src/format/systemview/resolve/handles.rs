@@ -172,7 +172,11 @@ impl Shared {
         let kernel = if is_espressif { Some(Kernel::FreeRtosEspressif) } else { hooks.kernel(os) };
         // Where the hooks record it, no task was made ready.
         let has_readiness = is_espressif || hooks.record_readiness() || facts().any(|facts| facts.has_readiness);
-        let waits = if has_readiness { RecordedWaits::Ends } else { RecordedWaits::Nothing };
+        let waits = match has_readiness {
+            _ if hooks.record_waits() => RecordedWaits::All,
+            true => RecordedWaits::Ends,
+            false => RecordedWaits::Nothing,
+        };
         let mut descriptions = Descriptions::default();
         for (_, text) in setups.first().map(|setup| setup.options.descriptions.as_slice()).unwrap_or(&[]) {
             descriptions.add_file(text);
