@@ -3,7 +3,7 @@
 use traceconv::format::OptionValue;
 use traceconv::format::systemview::encode::{numbers, numbers_and_text};
 use traceconv::format::systemview::record::{extended, id};
-use traceconv::model::{ArgValue, Entities, EventKind, TaskId, losses};
+use traceconv::model::{ArgValue, Entities, EventKind, RecordedWaits, TaskId, losses};
 
 use crate::captures::{Stream, small};
 use crate::meaning::{called, lost};
@@ -171,9 +171,9 @@ fn a_task_of_ucos_is_ready_where_it_is_created() {
     assert_eq!(created("uCOS-III", &[]), ["ready late", "run late"]);
 }
 
-/// The clocks of some systems are no microseconds: ThreadX has whole seconds, RT-Thread milliseconds, Zephyr the counter of the time stamps. µC/OS
 /// Mynewt records that a task is created, not that it is ready then. Where another task is removed, it records that one stops, without its id: the
-/// running one goes on. It records no switch to a task that becomes ready before it has left its core.
+/// running one goes on. It records no switch to a task that becomes ready before it has left its core. It records each wait: a task that is pre-empted
+/// is ready, whatever comes next.
 #[test]
 fn a_task_of_mynewt_goes_on_where_it_removes_another() {
     let mut stream = small("N=x,O=Apache Mynewt,D=y,C=cortex_m4");
@@ -184,8 +184,12 @@ fn a_task_of_mynewt_goes_on_where_it_removes_another() {
     let after = ["run worker", "wait NotRecorded", "isr", "ready worker", "end", "wait NotRecorded", "run main"];
     assert_eq!(scheduled(&stream), [&["ready worker", "isr", "end"], &after[..]].concat());
     assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::UNNAMED_REMOVAL), (2, 0));
+    let mut waits = Vec::new();
+    subject().resolve(&stream.bytes, 1 << 20, |_, entities: &Entities| waits = entities.tasks.iter().map(|task| task.waits).collect());
+    assert_eq!(waits, [RecordedWaits::All; 2]);
 }
 
+/// The clocks of some systems are no microseconds: ThreadX has whole seconds, RT-Thread milliseconds, Zephyr the counter of the time stamps. µC/OS
 /// begins again after 32 bits.
 #[test]
 fn each_system_has_its_clock() {
