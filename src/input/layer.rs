@@ -6,9 +6,9 @@ use std::io::{self, BufRead, Read};
 
 use super::spool::Spool;
 use super::{Bytes, InputError, ReadOptions, c_array, decimal, dump, log_lines, text, text_mode};
+use crate::model::LossKind;
 #[cfg(feature = "compress")]
-use crate::model::losses;
-use crate::model::{LossKind, counted};
+use crate::model::{counted, losses};
 
 /// Something wrapped around a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
