@@ -146,7 +146,9 @@ impl Statistics {
 
     /// It had a level until here; now it has another one.
     pub(super) fn forget_level(&mut self, object: ObjectId) {
-        self.objects.get_mut(object.index()).into_iter().for_each(ObjectState::forget_level);
+        if let Some(state) = self.objects.get_mut(object.index()) {
+            state.forget_level();
+        }
     }
 
     pub(super) fn waited_for(&mut self, object: ObjectId, task: TaskId, begin_ns: u64, waited_ns: u64) {

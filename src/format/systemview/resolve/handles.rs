@@ -172,9 +172,9 @@ impl Shared {
         let kernel = if is_espressif { Some(Kernel::FreeRtosEspressif) } else { hooks.kernel(os) };
         // Where the hooks record it, no task was made ready.
         let has_readiness = is_espressif || hooks.record_readiness() || facts().any(|facts| facts.has_readiness);
-        let waits = match has_readiness {
-            _ if hooks.record_waits() => RecordedWaits::All,
-            true => RecordedWaits::Ends,
+        let waits = match hooks.record_waits() {
+            true => RecordedWaits::All,
+            false if has_readiness => RecordedWaits::Ends,
             false => RecordedWaits::Nothing,
         };
         let mut descriptions = Descriptions::default();
