@@ -83,6 +83,18 @@ impl OpenFunctions {
         self.0.clear();
     }
 
+    /// The innermost open function.
+    pub fn innermost(&self) -> Option<u64> {
+        self.0.last().copied()
+    }
+
+    /// All functions end. How many were open.
+    pub fn exit_all(&mut self) -> usize {
+        let open = self.0.len();
+        self.0.clear();
+        open
+    }
+
     /// A function ends.
     pub fn exit(&mut self, function: u64) -> Exit {
         match self.0.iter().rposition(|&open| open == function) {

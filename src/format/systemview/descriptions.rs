@@ -4,7 +4,7 @@
 //! A line of such a file is `ID name parameter=%u, … | Returns %u`. The letter is the kind of the parameter; a longer word is a type that a
 //! line `NamedType Word 0=zero 1=one *=%u` defines. Modules describe themselves by a text `M=name, 0 event parameter=%u, 1 event, …`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use super::packet::ID_LIMIT;
@@ -15,6 +15,14 @@ use crate::model::ObjectOp;
 const FREERTOS: &str = include_str!("freertos.txt");
 /// The ids of Zephyr's functions.
 const ZEPHYR: &str = include_str!("zephyr.txt");
+/// Those of its power management up to version 3.0.
+const ZEPHYR_POWER_3_0: &str = "155 pm_system_suspend ticks=%u
+156 pm_device_runtime_get device=%I
+157 pm_device_runtime_put device=%I
+158 pm_device_runtime_put_async device=%I
+159 pm_device_runtime_enable device=%I
+160 pm_device_runtime_disable device=%I
+161 syscall name=%s";
 /// Those of others.
 const OTHERS: &str = include_str!("others.txt");
 
@@ -58,6 +66,12 @@ pub enum Role {
     /// A task that is ready may move to the list of another priority.
     Inherit,
     DeleteTask,
+    /// Zephyr: the running thread will sleep, unless it yields instead, because the time is 0.
+    Sleep,
+    Yield,
+    /// Zephyr: a thread that waits lends its priority to the owner of the mutex, or the owner gets its own one again.
+    Lock,
+    Unlock,
     /// A function begins, by its address and that of its call; the compiler has instrumented it.
     EnterFunction,
     ExitFunction,
@@ -79,6 +93,13 @@ impl Role {
             "priority_disinherit" => Role::DisinheritPriority,
             "xTaskPriorityInherit" | "vTaskPriorityInherit" | "vTaskPriorityDisinheritAfterTimeout" => Role::Inherit,
             "vTaskDelete" => Role::DeleteTask,
+            "k_sleep" | "k_msleep" | "k_usleep" => Role::Sleep,
+            "k_thread_yield" => Role::Yield,
+            "k_thread_suspend" => Role::Suspend,
+            "k_thread_abort" => Role::DeleteTask,
+            "k_thread_priority_set" => Role::SetPriority,
+            "k_mutex_lock" => Role::Lock,
+            "k_mutex_unlock" => Role::Unlock,
             "function_enter" => Role::EnterFunction,
             "function_exit" => Role::ExitFunction,
             _ => Role::None,
@@ -111,13 +132,15 @@ pub enum Kernel {
 pub struct Descriptions {
     events: BTreeMap<u16, Description>,
     types: BTreeMap<String, (Kind, Option<Values>)>,
-    /// The kernel's, where there is no other.
+    /// Those of the kernel's version, …
+    of_version: BTreeMap<u16, Description>,
+    /// … and of the kernel, where there is no other.
     of_kernel: Option<&'static BTreeMap<u16, Description>>,
 }
 
 impl Descriptions {
     pub fn get(&self, id: u16) -> Option<&Description> {
-        self.events.get(&id).or_else(|| self.of_kernel?.get(&id))
+        self.events.get(&id).or_else(|| self.of_version.get(&id)).or_else(|| self.of_kernel?.get(&id))
     }
 
     /// The number of events that are not the kernel's.
@@ -169,6 +192,23 @@ impl Descriptions {
             Kernel::Zephyr => Some(&OF_ZEPHYR),
             Kernel::Other(name) => OF_OTHERS.get(name),
         };
+    }
+
+    /// Adds those functions of older versions of Zephyr whose ids others have now. `ended`: the ids whose ends are recorded, which shows the version.
+    pub fn add_older_zephyr(&mut self, ended: &BTreeSet<u16>) {
+        let mut older = Descriptions::default();
+        // Without an end it is no allocation, with one it is not the function that frees.
+        if !ended.contains(&78) {
+            older.add_event(78, "k_heap_free heap=%I");
+        }
+        if ended.contains(&79) {
+            older.add_event(79, "k_heap_aligned_alloc heap=%I timeout=%u | %p");
+        }
+        // Naming a thread has no end.
+        if ended.contains(&155) {
+            older.add_file(ZEPHYR_POWER_3_0);
+        }
+        self.of_version = older.events;
     }
 
     /// Adds a file of descriptions, which replace earlier ones of the same ids. Returns how many events it describes.

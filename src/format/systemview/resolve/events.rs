@@ -12,7 +12,7 @@ use crate::format::Resolved;
 use crate::model::losses;
 use crate::model::{
     Arg, ArgValue, Args, CoreId, Event, EventKind, Exit, HeapOp, Label, LaneId, Level, LogNote, LogSeverity, LossNote, NameId,
-    Nanos, ObjectOp, Packed, PriorityChange, TaskId, TextRef, Wait, WaitReason,
+    Nanos, ObjectOp, OpenFunctions, Packed, PriorityChange, TaskId, TextRef, Wait, WaitReason,
 };
 use crate::printf::write::Writer;
 use crate::printf::{Conversion, Format, Packing};
@@ -23,6 +23,9 @@ const LEVEL_MASK: u32 = 3;
 
 /// The most nested spans of software timers and interrupts that are followed.
 const NESTING_LIMIT: usize = 256;
+
+/// Zephyr's function that takes a block of a slab.
+const ZEPHYR_SLAB_ALLOC: u16 = 85;
 
 /// The argument of a call that says that an item is only looked at.
 const JUST_PEEK: usize = 3;
@@ -106,7 +109,9 @@ impl<'b> Scene<'_, 'b, '_> {
                 let from_isr = !state.isrs.is_empty();
                 let (is_moving, moved) = (state.is_moving.is_some() && !from_isr, state.moved.filter(|_| !from_isr));
                 let task = self.task();
-                self.state().is_leaving &= self.state().running != task;
+                if self.state().running == task {
+                    (self.state().is_leaving, self.state().is_sleeping) = (false, false);
+                }
                 if let Some(task) = task
                     && !(is_elsewhere && self.has_copies())
                     // It was ready, and is now in the list of another priority.
@@ -122,6 +127,10 @@ impl<'b> Scene<'_, 'b, '_> {
             id::TASK_CREATE => {
                 self.input.begin_life(self.at.offset);
                 if let Some(task) = self.task() {
+                    if self.context.shared.hooks == Hooks::Zephyr {
+                        self.state().aborted = None;
+                        self.end_calls_of(task);
+                    }
                     self.push(EventKind::TaskCreated(task));
                     if self.context.shared.hooks.create_ready() {
                         self.push(EventKind::Ready { task, from_isr: false });
@@ -285,7 +294,11 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     fn switch(&mut self, task: TaskId, is_idle: bool) {
+        if std::mem::take(&mut self.state().has_stray) {
+            self.end_stray_calls();
+        }
         let state = self.state();
+        (state.is_sleeping, state.is_locking, state.aborted) = (false, false, None);
         (state.running, state.is_idle, state.has_reason, state.hooked) = (Some(task), is_idle, false, None);
         (state.is_moving, state.moved, state.is_leaving, state.due) = (None, None, false, None);
         // The scheduler runs after all interrupts, even if the end of one is not recorded. An executor runs in one.
@@ -327,8 +340,9 @@ impl<'b> Scene<'_, 'b, '_> {
         if running == Some(task) && !has_reason {
             self.push_reason(task);
         }
+        self.state().is_sleeping &= running != Some(task);
         // Another task was in the list of ready tasks.
-        if self.context.shared.hooks == Hooks::MicroCos && running.is_some_and(|running| running != task) {
+        if matches!(self.context.shared.hooks, Hooks::MicroCos | Hooks::Zephyr) && running.is_some_and(|running| running != task) {
             self.push(EventKind::Suspended(task));
         }
     }
@@ -345,6 +359,8 @@ impl<'b> Scene<'_, 'b, '_> {
                 7 => WaitReason::Bits,
                 _ => WaitReason::NotRecorded,
             }
+        } else if self.state().is_sleeping {
+            WaitReason::Delay
         } else {
             WaitReason::NotRecorded
         };
@@ -376,7 +392,12 @@ impl<'b> Scene<'_, 'b, '_> {
             }
             return;
         }
+        // Since version 4, Zephyr does not record that a thread that sleeps stops being ready.
+        let is_sleeping = std::mem::take(&mut self.state().is_sleeping);
         let Some(task) = self.state().running.take() else { return };
+        if is_sleeping {
+            self.push(EventKind::Waiting(Wait { reason: WaitReason::Delay, object: None, kernel_ticks: u32::MAX }));
+        }
         if self.context.shared.hooks == Hooks::EmbOs {
             self.push(EventKind::TaskDeleted(task));
         }
@@ -554,11 +575,24 @@ impl<'b> Scene<'_, 'b, '_> {
             return self.context.shared.put_back(event, label);
         }
         let lane = self.calls();
+        let is_zephyr = self.context.shared.hooks == Hooks::Zephyr;
+        if is_zephyr && let Some(lane) = lane {
+            self.end_leaf(lane);
+        }
         let is_hooked_twice = label.has_end && matches!(label.role, Role::SetPriority | Role::DeleteTask);
         if is_hooked_twice && self.state().hooked.replace((lane, event)) == Some((lane, event)) {
             return self.context.shared.put_back(event, label);
         }
         let payload = self.payload;
+        let mut has_end = label.has_end;
+        if is_zephyr && label.role == Role::DeleteTask {
+            let task = self.subject(payload.clone().long());
+            // It is recorded where it is called, and once more where the thread is aborted. Its end is not, where the thread aborts itself.
+            if task.is_some() && std::mem::replace(&mut self.state().aborted, task) == task {
+                return self.context.shared.put_back(event, label);
+            }
+            has_end &= task != self.state().running || !self.state().isrs.is_empty();
+        }
         let args = self.arguments(&label);
         if !label.has_end {
             self.state().moved = None;
@@ -570,7 +604,9 @@ impl<'b> Scene<'_, 'b, '_> {
         }
         if let Some(lane) = lane {
             let name = label.name.map_or(Label::NONE, Label::name);
-            match label.has_end {
+            let state = self.state();
+            state.has_stray |= has_end && state.running.is_none() && state.isrs.is_empty();
+            match has_end {
                 true if self.enter(lane, u64::from(event)) => self.begin(lane, name, args),
                 true => {}
                 false => self.push(EventKind::Instant { lane, label: name, args }),
@@ -645,6 +681,42 @@ impl<'b> Scene<'_, 'b, '_> {
                 true
             }
             Exit::Unmatched => false,
+        }
+    }
+
+    /// All calls of a task end with it.
+    #[cold]
+    fn end_calls_of(&mut self, task: TaskId) {
+        let (core, session) = (self.core(), self.input.session);
+        let lane = self.context.shared.call_lane(core, Some(task), session, self.out.entities);
+        self.end_all(lane, false);
+    }
+
+    /// The ends of calls that began before it was known what runs are those of a task, which is not known.
+    #[cold]
+    fn end_stray_calls(&mut self) {
+        let (core, session) = (self.core(), self.input.session);
+        let lane = self.context.shared.call_lane(core, None, session, self.out.entities);
+        self.end_all(lane, true);
+    }
+
+    fn end_all(&mut self, lane: Option<LaneId>, are_missing: bool) {
+        let Some(lane) = lane else { return };
+        for _ in 0..self.input.open_functions.get_mut(&lane).map_or(0, OpenFunctions::exit_all) {
+            if are_missing {
+                self.out.ledger.enter(losses::EXIT_MISSING, self.at.offset, 0);
+            }
+            self.push(EventKind::SpanEnd { lane, args: Args::NONE });
+        }
+    }
+
+    /// Zephyr does not record the ends of some calls that have nothing to do, and in which there are no others.
+    fn end_leaf(&mut self, lane: LaneId) {
+        let innermost = self.input.open_functions.get(&lane).and_then(OpenFunctions::innermost);
+        let Some(event) = innermost.and_then(|event| u16::try_from(event).ok()) else { return };
+        if self.context.shared.is_leaf(event) {
+            self.exit(lane, u64::from(event), Args::NONE);
+            self.out.ledger.enter(losses::EXIT_MISSING, self.at.offset, 0);
         }
     }
 
@@ -737,7 +809,9 @@ impl<'b> Scene<'_, 'b, '_> {
         let values = [0; 4].map(|_: u64| payload.long());
         let from_isr = label.from_isr || !self.state().isrs.is_empty();
         let kind = match label.role {
-            Role::None | Role::Inherit => return,
+            Role::None | Role::Inherit | Role::Unlock => return,
+            Role::Sleep | Role::Yield => return self.state().is_sleeping = label.role == Role::Sleep && !from_isr,
+            Role::Lock => return self.state().is_locking = true,
             Role::Delay | Role::DelayUntil if from_isr || self.state().running.is_none() => return,
             Role::Delay | Role::DelayUntil => {
                 self.state().has_reason = true;
@@ -764,14 +838,24 @@ impl<'b> Scene<'_, 'b, '_> {
                 EventKind::Object { object, op, from_isr, level: Level::UNKNOWN }
             }
             _ => {
-                let Some(task) = self.task_or_running(values[0]) else { return };
-                if label.role == Role::SetPriority {
+                let Some(task) = self.subject(values[0]) else { return };
+                let is_zephyr = self.context.shared.hooks == Hooks::Zephyr;
+                if label.role == Role::SetPriority && !is_zephyr {
                     self.state().moved = Some(task);
+                }
+                if label.role == Role::Suspend && is_zephyr && self.state().running == Some(task) {
+                    self.state().has_reason = true;
+                }
+                if label.role == Role::DeleteTask && is_zephyr {
+                    self.end_calls_of(task);
                 }
                 match label.role {
                     Role::Suspend => EventKind::Suspended(task),
                     Role::Resume => EventKind::Resumed { task, from_isr },
-                    Role::SetPriority => EventKind::Priority { task, priority: values[1] as u32, change: PriorityChange::Set },
+                    Role::SetPriority => {
+                        let change = if is_zephyr { self.zephyrs_change() } else { PriorityChange::Set };
+                        EventKind::Priority { task, priority: values[1] as u32, change }
+                    }
                     Role::InheritPriority => {
                         EventKind::Priority { task, priority: values[1] as u32, change: PriorityChange::Inherit }
                     }
@@ -783,6 +867,23 @@ impl<'b> Scene<'_, 'b, '_> {
             }
         };
         self.push(kind);
+    }
+
+    /// The kind of a change of priority that Zephyr records, by the innermost call: those of mutexes set priorities too.
+    fn zephyrs_change(&mut self) -> PriorityChange {
+        let innermost = self.calls().and_then(|lane| self.input.open_functions.get(&lane)?.innermost());
+        let call = innermost.and_then(|call| self.context.shared.descriptions.get(u16::try_from(call).ok()?));
+        match call.map(|call| call.role) {
+            Some(Role::Lock) if self.state().is_locking => PriorityChange::Inherit,
+            Some(Role::Lock | Role::Unlock) => PriorityChange::Disinherit,
+            _ => PriorityChange::Set,
+        }
+    }
+
+    /// The task that a call is about: by its id, or as Zephyr records it, mostly by its address.
+    fn subject(&mut self, value: u64) -> Option<TaskId> {
+        let is_raw = self.context.shared.hooks == Hooks::Zephyr;
+        self.task_or_running(if is_raw { self.input.init.id(value) } else { value })
     }
 
     /// The task of an argument; the running one if it is the null pointer.
@@ -800,8 +901,11 @@ impl<'b> Scene<'_, 'b, '_> {
         let state = self.state();
         state.hooked = state.hooked.filter(|&hooked| hooked != (lane, event));
         state.is_moving = state.is_moving.filter(|&moving| moving != event);
-        if label.role == Role::SetPriority {
-            state.moved = None;
+        match label.role {
+            Role::SetPriority => state.moved = None,
+            Role::DeleteTask => state.aborted = None,
+            Role::Sleep => state.is_sleeping = false,
+            _ => {}
         }
         let start = self.out.batch.args.len();
         if let (Some(_), Some(value)) = (lane, self.payload.next_long()) {
@@ -812,7 +916,9 @@ impl<'b> Scene<'_, 'b, '_> {
         self.context.shared.put_back(event, label);
         let Some(lane) = lane else { return };
         let args = self.out.batch.args_since(start);
-        if !self.exit(lane, u64::from(event), args) {
+        // Zephyr records the end of `k_mem_slab_free` as one of `k_mem_slab_alloc`.
+        let is_known = self.context.shared.hooks == Hooks::Zephyr && event == ZEPHYR_SLAB_ALLOC;
+        if !self.exit(lane, u64::from(event), args) && !is_known {
             self.out.ledger.enter(losses::SPAN_END_WITHOUT_BEGIN, self.at.offset, 0);
         }
     }

@@ -196,6 +196,7 @@ impl Shared {
                 descriptions.add_module(first, functions::EVENTS);
             }
         }
+        let ended: BTreeSet<u16> = facts().flat_map(|facts| facts.ended.iter().copied()).collect();
         let mut module_events = ModuleEvents::default();
         facts().for_each(|facts| module_events.append(facts.module_events.clone()));
         let symbols = setups.first().and_then(|setup| setup.options.program.as_ref()).map(|program| program.symbols.clone());
@@ -212,6 +213,9 @@ impl Shared {
         }
         if let Some(kernel) = kernel {
             descriptions.add_kernel(kernel);
+        }
+        if kernel == Some(Kernel::Zephyr) {
+            descriptions.add_older_zephyr(&ended);
         }
         let unnamed = module_events.ids().filter(|&id| descriptions.get(id).is_none()).collect();
         let has_functions = descriptions.has(Role::EnterFunction);
@@ -241,7 +245,6 @@ impl Shared {
         }
         interrupts.sort_unstable();
         interrupts.dedup();
-        let ended: BTreeSet<u16> = facts().flat_map(|facts| facts.ended.iter().copied()).collect();
         let inherit = descriptions.kernels_id_of(Role::Inherit).filter(|event| !ended.contains(event));
         Shared {
             inits,
@@ -283,9 +286,15 @@ impl Shared {
         self.recorded(kind, id, session, life).or_else(|| self.variable(self.init(session).address(id.into())))
     }
 
-    /// The recorded name. µC/OS-II calls everything `?` that has none.
+    /// The recorded name. µC/OS-II calls everything `?` that has none, and Zephyr each thread by its address and that of its entry.
     fn recorded(&self, kind: Named, id: u32, session: u32, life: u32) -> Option<Arc<str>> {
-        self.names.get(kind, id, session, life).filter(|name| !matches!(&**name, "" | "?"))
+        let name = self.names.get(kind, id, session, life).filter(|name| !matches!(&**name, "" | "?"))?;
+        let is_address = self.hooks == Hooks::Zephyr
+            && kind == Named::Task
+            && name.strip_prefix("T0x").and_then(|name| name.split_once("E0x")).is_some_and(|(address, _)| {
+                u64::from_str_radix(address, 16) == Ok(self.init(session).address(id.into()))
+            });
+        Some(name).filter(|_| !is_address)
     }
 
     /// The thread whose wait this timer ends: RT-Thread records no more of it.
@@ -318,7 +327,8 @@ impl Shared {
     }
 
     pub fn task_names(&self) -> usize {
-        self.names.ids(Named::Task).iter().filter(|&&task| Some(task) != self.nobody).count()
+        let is_named = |task| self.hooks != Hooks::Zephyr || self.recorded(Named::Task, task, 0, 0).is_some();
+        self.names.ids(Named::Task).iter().filter(|&&task| Some(task) != self.nobody && is_named(task)).count()
     }
 
     /// Makes the entities of all sessions up to this one.
@@ -439,7 +449,9 @@ impl Shared {
             return Some(isr);
         }
         // SystemView numbers interrupts of ARM's microcontrollers as exceptions.
-        let is_arm = self.system.get("C").is_some_and(|core| core.to_ascii_lowercase().contains("cortex-m"));
+        // Zephyr records interrupts of those only, and the architecture as the last word.
+        let is_zephyrs = || self.hooks == Hooks::Zephyr && self.system.get("D").is_some_and(|device| device.ends_with(" arm"));
+        let is_arm = self.system.get("C").is_some_and(|core| core.to_ascii_lowercase().contains("cortex-m")) || is_zephyrs();
         let exception = || exception_name(number).filter(|_| is_arm).map(Arc::from);
         let name = self.names.get(Named::Interrupt, number, session, 0).or_else(exception);
         let isr = entities.add_isr(Isr { number, name, core, session })?;
@@ -571,6 +583,12 @@ impl Shared {
                 Labelled { name, role: Role::None, from_isr: false, parameters: Vec::new(), result: None, has_end }
             }
         }
+    }
+
+    /// Whether no other function is called within this one, and its end may be missing.
+    pub fn is_leaf(&self, event: u16) -> bool {
+        let name = self.descriptions.get(event).map(|described| &*described.name);
+        matches!(name, Some("k_thread_suspend" | "k_thread_resume"))
     }
 
     /// The name of an event without a description.

@@ -72,6 +72,12 @@ struct CoreState {
     moved: Option<TaskId>,
     /// The call that the port for FreeRTOS 11 may record once more within itself, and its lane.
     hooked: Option<(Option<LaneId>, u16)>,
+    /// Zephyr: whether the running thread is about to sleep, or has begun to lock a mutex since it runs, and the thread that was aborted last.
+    is_sleeping: bool,
+    is_locking: bool,
+    aborted: Option<TaskId>,
+    /// Whether a call is open that began before it was known what runs.
+    has_stray: bool,
 }
 
 /// More texts are read again for each message.

@@ -40,6 +40,8 @@ impl InputResolver {
                 // NuttX records that the task stops before each interrupt, and which task goes on after it.
                 Some(next) if next.id == id::ISR_ENTER && hooks == Hooks::NuttX => Stop::Nothing(0),
                 Some(next) if is_switch(next) => Stop::Followed,
+                // Zephyr records the idle thread too. Interrupts may come between the two packets.
+                _ if hooks == Hooks::Zephyr => Stop::Followed,
                 _ => Stop::Said,
             },
             // RT-Thread's scheduler records it of each task that it switches from. In an interrupt, it records that the next task becomes ready
