@@ -40,7 +40,7 @@ pub use spread::SpreadReport;
 
 use crate::model::{
     CodeId, CoreId, Entities, EventBatch, EventKind, FunctionId, HeapBlocks, IsrId, LaneId, LogSeverity, MachineId, ObjectId,
-    PriorityChange, TaskId, TaskKind,
+    PriorityChange, PriorityOrder, TaskId, TaskKind,
 };
 
 /// How deep interrupts can nest. No hardware has more priorities: deeper, exits are missing.
@@ -143,7 +143,9 @@ impl Statistics {
                 EventKind::Suspended(task) => self.suspended(task, time_ns),
                 EventKind::TaskDeleted(task) => self.task_deleted(task, time_ns),
                 EventKind::TaskReported { task, state } => self.task_reported(task, state),
-                EventKind::Priority { task, priority, change } => self.priority(task, priority, change),
+                EventKind::Priority { task, priority, change } => {
+                    self.priority(task, priority, change, entities.priority_order(task));
+                }
                 EventKind::StackFree { task, bytes } => {
                     if let Some(state) = self.tasks.get_mut(task.index()) {
                         state.stack_free_bytes = Some(state.stack_free_bytes.map_or(bytes, |least| least.min(bytes)));
@@ -362,11 +364,12 @@ impl Statistics {
         }
     }
 
-    fn priority(&mut self, task: TaskId, priority: u32, change: PriorityChange) {
+    fn priority(&mut self, task: TaskId, priority: u32, change: PriorityChange, order: PriorityOrder) {
         let Some(state) = self.tasks.get_mut(task.index()) else { return };
         match change {
             PriorityChange::Set | PriorityChange::Base => {
-                state.priority = Some(state.priority.map_or(priority, |highest| highest.max(priority)));
+                let highest = state.priority.filter(|&highest| order.urgency(highest) >= order.urgency(priority));
+                state.priority = highest.or(Some(priority));
             }
             // It may be inherited; better than nothing.
             PriorityChange::Reported => _ = state.priority.get_or_insert(priority),

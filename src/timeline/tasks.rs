@@ -81,7 +81,7 @@ impl Timeline {
 
     fn viewer_priority(&self, task: TaskId) -> i32 {
         // The viewer hatches slices with a priority below 100 as real-time.
-        100 + i32::try_from(self.tasks[task.index()].priority.unwrap_or(0).min(1 << 20)).unwrap_or(0)
+        100 + self.tasks[task.index()].priority.unwrap_or(0).cast_signed().clamp(0, 1 << 20)
     }
 
     /// A separate function: with the steps that are inlined here it needs all registers.
@@ -497,14 +497,18 @@ impl Timeline {
         }
         if before != Some(priority) {
             let track = self.priority_track(task, drawn);
-            self.writer.counter(track, at.time_ns, i64::from(priority));
+            self.writer.counter(track, at.time_ns, i64::from(priority.cast_signed()));
         }
         let verb = match change {
             PriorityChange::Set | PriorityChange::Reported | PriorityChange::Base => return,
             PriorityChange::Inherit => self.words.inherits_priority,
             PriorityChange::Disinherit => self.words.priority_restored,
         };
-        let note = Note { name: self.words.priority, value: NoteValue::Uint(u64::from(priority)) };
+        let value = match i64::from(priority.cast_signed()) {
+            value @ ..0 => NoteValue::Int(value),
+            value => NoteValue::Uint(value.cast_unsigned()),
+        };
+        let note = Note { name: self.words.priority, value };
         self.writer.instant(drawn.thread, at.time_ns, SliceName::Name(verb), &[note], None);
     }
 

@@ -7,6 +7,7 @@
 //! - [`properties`]: contracts that hold for any input;
 //! - [`restarts`]: boards that are reset again and again;
 //! - [`systems`]: what the hooks of other operating systems than FreeRTOS record;
+//! - [`zephyr`]: what Zephyr's hooks record, and what they leave out;
 //! - [`reference`]: recordings of real targets, if `TRACECONV_SYSTEMVIEW` names the folder that has them.
 //!
 //! All read traces with [`reader`], which shares no code with the writer.
@@ -25,3 +26,4 @@ mod reference;
 mod restarts;
 mod run;
 mod systems;
+mod zephyr;

@@ -10,7 +10,7 @@ use crate::meaning::{called, lost};
 use crate::run::{Cut, convert, subject};
 
 /// The scheduling events and interrupts after the first switch, with the names of the tasks.
-fn scheduled(stream: &Stream) -> Vec<String> {
+pub fn scheduled(stream: &Stream) -> Vec<String> {
     let mut all = Vec::new();
     subject().resolve(&stream.bytes, 1 << 20, |batch, entities: &Entities| {
         let name = |task: TaskId| entities.tasks[task.index()].name.as_deref().unwrap_or("").to_owned();
@@ -84,7 +84,7 @@ fn a_switch_is_no_idle_time() {
     let mut stream = small("N=x,O=Zephyr");
     stream.n(id::TASK_STOP_EXEC, &[]).n(id::TASK_START_EXEC, &[2]).n(id::TASK_STOP_EXEC, &[]).n(id::IDLE, &[]);
     stream.n(id::TASK_START_EXEC, &[1]).n(id::TASK_STOP_EXEC, &[]).n(id::ISR_ENTER, &[15]).n(id::ISR_EXIT, &[]);
-    assert_eq!(scheduled(&stream), ["run worker", "run IDLE", "run main", "run IDLE", "isr", "end"]);
+    assert_eq!(scheduled(&stream), ["run worker", "run IDLE", "run main", "isr", "end"]);
     let mut ended = small("N=x,O=embOS");
     ended.n(id::TASK_STOP_EXEC, &[]).n(id::TASK_START_EXEC, &[2]);
     assert_eq!(scheduled(&ended), ["delete main", "run worker"]);
@@ -101,6 +101,7 @@ fn addresses_of_zephyr_are_not_shortened() {
             ArgValue::Name(name) => entities.names[name.index()].to_string(),
             ArgValue::Hex(value) => format!("{value:#x}"),
             ArgValue::Uint(value) => value.to_string(),
+            ArgValue::Int(value) => value.to_string(),
             _ => String::new(),
         }));
     });

@@ -69,6 +69,8 @@ pub enum Role {
     /// Zephyr: the running thread will sleep, unless it yields instead, because the time is 0.
     Sleep,
     Yield,
+    /// Zephyr: the caller ends the sleep of another thread.
+    Wake,
     /// Zephyr: a thread that waits lends its priority to the owner of the mutex, or the owner gets its own one again.
     Lock,
     Unlock,
@@ -94,6 +96,7 @@ impl Role {
             "xTaskPriorityInherit" | "vTaskPriorityInherit" | "vTaskPriorityDisinheritAfterTimeout" => Role::Inherit,
             "vTaskDelete" => Role::DeleteTask,
             "k_sleep" | "k_msleep" | "k_usleep" => Role::Sleep,
+            "k_thread_wakeup" | "k_thread_resume" => Role::Wake,
             "k_thread_yield" => Role::Yield,
             "k_thread_suspend" => Role::Suspend,
             "k_thread_abort" => Role::DeleteTask,

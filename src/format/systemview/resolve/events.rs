@@ -117,6 +117,7 @@ impl<'b> Scene<'_, 'b, '_> {
                     // It was ready, and is now in the list of another priority.
                     && !(is_moving || moved == Some(task) || self.input.is_no_wake_up)
                 {
+                    let from_isr = from_isr || self.is_by_untraced_timer(task);
                     self.push(EventKind::Ready { task, from_isr });
                 }
                 if std::mem::take(&mut self.input.is_due) {
@@ -129,7 +130,7 @@ impl<'b> Scene<'_, 'b, '_> {
                 if let Some(task) = self.task() {
                     if self.context.shared.hooks == Hooks::Zephyr {
                         self.state().aborted = None;
-                        self.end_calls_of(task);
+                        self.forget_calls_of(task);
                     }
                     self.push(EventKind::TaskCreated(task));
                     if self.context.shared.hooks.create_ready() {
@@ -298,7 +299,7 @@ impl<'b> Scene<'_, 'b, '_> {
             self.end_stray_calls();
         }
         let state = self.state();
-        (state.is_sleeping, state.is_locking, state.aborted) = (false, false, None);
+        (state.is_sleeping, state.is_locking, state.aborted, state.woken) = (false, false, None, None);
         (state.running, state.is_idle, state.has_reason, state.hooked) = (Some(task), is_idle, false, None);
         (state.is_moving, state.moved, state.is_leaving, state.due) = (None, None, false, None);
         // The scheduler runs after all interrupts, even if the end of one is not recorded. An executor runs in one.
@@ -340,9 +341,14 @@ impl<'b> Scene<'_, 'b, '_> {
         if running == Some(task) && !has_reason {
             self.push_reason(task);
         }
-        self.state().is_sleeping &= running != Some(task);
+        if running == Some(task) {
+            let is_sleeping = std::mem::take(&mut self.state().is_sleeping);
+            self.input.sleeps_are_recorded |= is_sleeping;
+        }
         // Another task was in the list of ready tasks.
-        if matches!(self.context.shared.hooks, Hooks::MicroCos | Hooks::Zephyr) && running.is_some_and(|running| running != task) {
+        if matches!(self.context.shared.hooks, Hooks::MicroCos | Hooks::Zephyr) && running.is_some_and(|running| running != task)
+        {
+            self.input.suspensions_are_recorded = true;
             self.push(EventKind::Suspended(task));
         }
     }
@@ -360,6 +366,7 @@ impl<'b> Scene<'_, 'b, '_> {
                 _ => WaitReason::NotRecorded,
             }
         } else if self.state().is_sleeping {
+            self.input.sleepers.insert(task);
             WaitReason::Delay
         } else {
             WaitReason::NotRecorded
@@ -395,7 +402,8 @@ impl<'b> Scene<'_, 'b, '_> {
         // Since version 4, Zephyr does not record that a thread that sleeps stops being ready.
         let is_sleeping = std::mem::take(&mut self.state().is_sleeping);
         let Some(task) = self.state().running.take() else { return };
-        if is_sleeping {
+        if is_sleeping && !self.input.sleeps_are_recorded {
+            self.input.sleepers.insert(task);
             self.push(EventKind::Waiting(Wait { reason: WaitReason::Delay, object: None, kernel_ticks: u32::MAX }));
         }
         if self.context.shared.hooks == Hooks::EmbOs {
@@ -577,7 +585,8 @@ impl<'b> Scene<'_, 'b, '_> {
         let lane = self.calls();
         let is_zephyr = self.context.shared.hooks == Hooks::Zephyr;
         if is_zephyr && let Some(lane) = lane {
-            self.end_leaf(lane);
+            self.end_leaf(lane, event, label.role);
+            self.state().woken = None;
         }
         let is_hooked_twice = label.has_end && matches!(label.role, Role::SetPriority | Role::DeleteTask);
         if is_hooked_twice && self.state().hooked.replace((lane, event)) == Some((lane, event)) {
@@ -684,12 +693,24 @@ impl<'b> Scene<'_, 'b, '_> {
         }
     }
 
-    /// All calls of a task end with it.
+    /// Whether Zephyr's system timer makes a thread ready, whose interrupt is not recorded on ARM's microcontrollers: the idle thread makes nobody ready,
+    /// and only two functions end the sleep of another thread.
+    fn is_by_untraced_timer(&mut self, task: TaskId) -> bool {
+        if self.context.shared.hooks != Hooks::Zephyr {
+            return false;
+        }
+        let has_slept = self.input.sleepers.remove(&task);
+        let state = self.state();
+        state.is_idle || has_slept && state.woken != Some(task)
+    }
+
+    /// All calls of a task have ended with it.
     #[cold]
-    fn end_calls_of(&mut self, task: TaskId) {
+    fn forget_calls_of(&mut self, task: TaskId) {
         let (core, session) = (self.core(), self.input.session);
-        let lane = self.context.shared.call_lane(core, Some(task), session, self.out.entities);
-        self.end_all(lane, false);
+        if let Some(lane) = self.context.shared.call_lane(core, Some(task), session, self.out.entities) {
+            self.input.open_functions.remove(&lane);
+        }
     }
 
     /// The ends of calls that began before it was known what runs are those of a task, which is not known.
@@ -697,24 +718,20 @@ impl<'b> Scene<'_, 'b, '_> {
     fn end_stray_calls(&mut self) {
         let (core, session) = (self.core(), self.input.session);
         let lane = self.context.shared.call_lane(core, None, session, self.out.entities);
-        self.end_all(lane, true);
-    }
-
-    fn end_all(&mut self, lane: Option<LaneId>, are_missing: bool) {
         let Some(lane) = lane else { return };
         for _ in 0..self.input.open_functions.get_mut(&lane).map_or(0, OpenFunctions::exit_all) {
-            if are_missing {
-                self.out.ledger.enter(losses::EXIT_MISSING, self.at.offset, 0);
-            }
+            self.out.ledger.enter(losses::EXIT_MISSING, self.at.offset, 0);
             self.push(EventKind::SpanEnd { lane, args: Args::NONE });
         }
     }
 
-    /// Zephyr does not record the ends of some calls that have nothing to do, and in which there are no others.
-    fn end_leaf(&mut self, lane: LaneId) {
+    /// Zephyr does not record the ends of calls that suspend or resume a thread and have nothing to do. There are no others of the thread in them, but
+    /// maybe those of the timer's interrupt, which is not recorded and can call only some functions.
+    fn end_leaf(&mut self, lane: LaneId, next: u16, role: Role) {
         let innermost = self.input.open_functions.get(&lane).and_then(OpenFunctions::innermost);
         let Some(event) = innermost.and_then(|event| u16::try_from(event).ok()) else { return };
-        if self.context.shared.is_leaf(event) {
+        let is_threads_own = event == next || matches!(role, Role::Sleep | Role::Yield | Role::Lock | Role::Unlock);
+        if is_threads_own && self.context.shared.is_leaf(event) {
             self.exit(lane, u64::from(event), Args::NONE);
             self.out.ledger.enter(losses::EXIT_MISSING, self.at.offset, 0);
         }
@@ -846,8 +863,18 @@ impl<'b> Scene<'_, 'b, '_> {
                 if label.role == Role::Suspend && is_zephyr && self.state().running == Some(task) {
                     self.state().has_reason = true;
                 }
-                if label.role == Role::DeleteTask && is_zephyr {
-                    self.end_calls_of(task);
+                if label.role == Role::Wake {
+                    return self.state().woken = Some(task);
+                }
+                if is_zephyr && matches!(label.role, Role::Suspend | Role::DeleteTask) {
+                    self.input.sleepers.remove(&task);
+                }
+                let is_own = self.state().running == Some(task);
+                if is_zephyr && label.role == Role::Suspend && !is_own && self.input.suspensions_are_recorded {
+                    return;
+                }
+                if is_zephyr && label.role == Role::DeleteTask {
+                    self.forget_calls_of(task);
                 }
                 match label.role {
                     Role::Suspend => EventKind::Suspended(task),

@@ -291,9 +291,10 @@ impl Shared {
         let name = self.names.get(kind, id, session, life).filter(|name| !matches!(&**name, "" | "?"))?;
         let is_address = self.hooks == Hooks::Zephyr
             && kind == Named::Task
-            && name.strip_prefix("T0x").and_then(|name| name.split_once("E0x")).is_some_and(|(address, _)| {
-                u64::from_str_radix(address, 16) == Ok(self.init(session).address(id.into()))
-            });
+            && name
+                .strip_prefix("T0x")
+                .and_then(|name| name.split_once("E0x"))
+                .is_some_and(|(address, _)| u64::from_str_radix(address, 16) == Ok(self.init(session).address(id.into())));
         Some(name).filter(|_| !is_address)
     }
 

@@ -13,7 +13,7 @@ mod view;
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::decode::{Bad, Record, Records};
 use super::descriptions::Kernel;
@@ -76,6 +76,8 @@ struct CoreState {
     is_sleeping: bool,
     is_locking: bool,
     aborted: Option<TaskId>,
+    /// Zephyr: the thread that the running one has just woken.
+    woken: Option<TaskId>,
     /// Whether a call is open that began before it was known what runs.
     has_stray: bool,
 }
@@ -181,6 +183,11 @@ struct InputResolver {
     pending: Vec<LossNote>,
     /// The open functions of each lane.
     open_functions: FxHashMap<LaneId, OpenFunctions>,
+    /// Zephyr: the threads that sleep.
+    sleepers: FxHashSet<TaskId>,
+    /// Whether its version records that a thread that sleeps, or another one that is suspended, stops being ready: then it does so there, not at the call.
+    sleeps_are_recorded: bool,
+    suspensions_are_recorded: bool,
 }
 
 /// Turns packets into events.
@@ -294,6 +301,9 @@ impl Resolver {
                 made_up_overflows: setup.facts.made_up_overflows(&setup.sessions),
                 pending: Vec::new(),
                 open_functions: FxHashMap::default(),
+                sleepers: FxHashSet::default(),
+                sleeps_are_recorded: false,
+                suspensions_are_recorded: false,
             });
         }
         allocations.sort_unstable();
@@ -648,6 +658,7 @@ impl InputResolver {
             *core = CoreState { core: core.core, ..CoreState::default() };
         }
         self.open_functions.clear();
+        self.sleepers.clear();
     }
 
     /// Resolves some packets of a part.
