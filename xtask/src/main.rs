@@ -74,8 +74,12 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// Builds the converter for release: its path. Together with these tasks, so that both use one build of the library.
+/// The converter's path. It is built for release, together with these tasks, so that both use one build of the library; tasks that are built
+/// for tests, as in `.ci/run`, use the program that was built with them.
 fn converter() -> anyhow::Result<PathBuf> {
+    if cfg!(debug_assertions) {
+        return Ok(std::env::current_exe()?.with_file_name("traceconv"));
+    }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let arguments = ["build", "--release", "--quiet", "--package=traceconv", "--package=xtask"];
     let status = Command::new(env!("CARGO")).current_dir(&root).args(arguments).status().context("cannot run cargo")?;

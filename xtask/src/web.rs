@@ -43,8 +43,7 @@ fn page() -> PathBuf {
 pub fn build() -> anyhow::Result<()> {
     let (root, page) = (root(), page());
     let module = root.join("build/wasm32-unknown-unknown/release/traceconv_web.wasm");
-    // As small as it is for its users, where `.ci/run` has less optimisation.
-    run(Command::new(env!("CARGO")).current_dir(&root).env_remove("CARGO_PROFILE_RELEASE_LTO").args([
+    run(Command::new(env!("CARGO")).current_dir(&root).args([
         "build",
         "--release",
         "--locked",
