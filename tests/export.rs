@@ -14,7 +14,7 @@ use std::process::{Command, Output, Stdio};
 
 use common::run::{Cut, Subject, options};
 use proptest::prelude::*;
-use reader::{Arg, Trace};
+use reader::{Arg, Trace, TrackKind};
 use serde_json::{Map, Value};
 use traceconv::export::{self, ExportError, Form, Labels, Part, Sink, Table, TableSink};
 use traceconv::format::FORMATS;
@@ -23,6 +23,9 @@ use traceconv::metrics::{Losses, figures, saved};
 use traceconv::pipeline::{self, EventDetail, Options, Source};
 use traceconv::report::InputReport;
 use traceconv::report::stats::{Recording, StatsFile};
+
+/// The number of a state in which a task sleeps: it waits, was deleted, or is in an unknown state.
+const SLEEPING: i32 = 4;
 
 const DRAWN: [Table; 4] = [Table::Events, Table::Slices, Table::States, Table::Values];
 
@@ -178,6 +181,14 @@ fn compare_events(path: &Path, table: &[Map<String, Value>], trace: &Trace) -> u
     compare(path, "events", table.collect(), trace.collect())
 }
 
+/// A track with its groups. A thread is in its process, which is a task's if both have one name.
+fn full_path(of: &Trace, track: u64) -> String {
+    let path = of.path(track);
+    let Some(TrackKind::Thread { pid, .. }) = of.tracks.get(&track).map(|info| &info.kind) else { return path };
+    let process = of.tracks.values().find(|info| matches!(info.kind, TrackKind::Process { pid: this } if this == *pid));
+    process.filter(|process| process.name != path).map_or(path.clone(), |process| format!("{}/{path}", process.name))
+}
+
 fn compare_slices(path: &Path, table: &[Map<String, Value>], of: &Trace) -> usize {
     let table =
         table.iter().map(|slice| row(&[&slice["ts_ns"], &slice["dur_ns"], &slice["track"], &slice["name"]], args_of(slice)));
@@ -185,11 +196,11 @@ fn compare_slices(path: &Path, table: &[Map<String, Value>], of: &Trace) -> usiz
         let mut args = arguments(&slice.args);
         args.extend(arguments(&slice.end_args));
         let dur = slice.dur.map_or(Value::Null, Value::from);
-        row(&[&slice.ts, &dur, &Value::from(of.path(slice.track)), &Value::from(slice.name.as_str())], args)
+        row(&[&slice.ts, &dur, &Value::from(full_path(of, slice.track)), &Value::from(slice.name.as_str())], args)
     });
     let instants = of.instants.iter().filter(|instant| core_of_events(of, instant.track).is_none()).map(|instant| {
         row(
-            &[&instant.ts, &0, &Value::from(of.path(instant.track)), &Value::from(instant.name.as_str())],
+            &[&instant.ts, &0, &Value::from(full_path(of, instant.track)), &Value::from(instant.name.as_str())],
             arguments(&instant.args),
         )
     });
@@ -222,7 +233,9 @@ fn compare_states(path: &Path, table: &[Map<String, Value>], trace: &Trace) -> u
         }
     }
     let mut expected: BTreeMap<(String, u64), u64> = BTreeMap::new();
-    for run in trace.running().into_iter().filter(|run| run.tid != 0) {
+    // The thread that stands for an unknown task has no track.
+    let is_task = |tid: i32| tid != 0 && trace.thread(tid.into()).is_some();
+    for run in trace.running().into_iter().filter(|run| is_task(run.tid)) {
         if let Some(dur) = run.dur {
             *expected.entry((run.comm, run.cpu.into())).or_default() += dur;
         }
@@ -230,7 +243,24 @@ fn compare_states(path: &Path, table: &[Map<String, Value>], trace: &Trace) -> u
     running.retain(|_, sum| *sum > 0);
     expected.retain(|_, sum| *sum > 0);
     assert_eq!(running, expected, "{}", path.display());
+    compare_first_states(path, table, trace);
     table.len()
+}
+
+/// A task may have a state before it runs or is made ready by another one: created, and ready, suspended or deleted.
+fn compare_first_states(path: &Path, table: &[Map<String, Value>], trace: &Trace) {
+    let mut first_rows: BTreeMap<i32, u64> = BTreeMap::new();
+    let switches = trace.sched.values().flat_map(|switches| switches.iter().skip(1).map(|switch| (switch.next_tid, switch.ts)));
+    for (tid, ts) in switches.chain(trace.wakings.values().flatten().map(|waking| (waking.tid, waking.ts))) {
+        first_rows.entry(tid).and_modify(|first| *first = ts.min(*first)).or_insert(ts);
+    }
+    for (tid, changes) in &trace.states {
+        let known = changes.iter().find(|(_, state)| *state != SLEEPING);
+        let Some((ts, _)) = known.filter(|(ts, _)| first_rows.get(tid).is_none_or(|first| ts < first)) else { continue };
+        let of_task = |row: &&Map<String, Value>| row["tid"] == *tid && row["ts_ns"] == *ts;
+        let name = &trace.tracks[&trace.thread((*tid).into()).unwrap()].name;
+        assert!(table.iter().find(of_task).is_some_and(|row| row["task"] == **name), "{}: {name} at {ts}", path.display());
+    }
 }
 
 fn compare_values(path: &Path, table: &[Map<String, Value>], of: &Trace) -> usize {
@@ -400,6 +430,9 @@ fn recordings_have_labels_and_unreadable_ones_say_why() {
     assert_eq!((&of("demo.bin")["board"], &of("demo.bin")["commit"]), (&"8".into(), &Value::Null));
     assert_eq!(of("demo.bin")["events"], 4448);
     assert!(of("notes.txt")["error"].as_str().unwrap().contains("notes.txt"), "{:?}", of("notes.txt"));
+    let counts = ["events", "cores", "sessions", "input_bytes", "skipped_bytes", "loss_cases", "lost_events", "repairs"];
+    assert!(counts.iter().all(|column| of("notes.txt")[column].is_null()), "nothing of it was counted: {:?}", of("notes.txt"));
+    assert!(counts.iter().all(|column| of("demo.bin")[column].is_u64()), "{:?}", of("demo.bin"));
     assert!(of("damaged.bin")["loss_cases"].as_u64().unwrap() > 0);
 
     for (args, status, message) in [

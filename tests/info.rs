@@ -98,6 +98,12 @@ fn cores_sessions_functions_and_failures() {
     let sessions = &reset["recordings"][0]["contents"]["sessions"];
     assert_eq!(reset["recordings"][0]["inputs"][0]["sessions"].as_u64(), Some(sessions.as_array().unwrap().len() as u64));
     assert!(sessions[1]["first_ns"].as_u64() >= sessions[0]["last_ns"].as_u64(), "{sessions}");
+    // Metadata alone, and a restart: things of the second session are in the second one.
+    let empty = json(&["info", "-q", "--json"], &[testdata.join("tonbandgeraet/every_event.bin")]);
+    let sessions = empty["recordings"][0]["contents"]["sessions"].as_array().unwrap();
+    let of = |field: &str| sessions.iter().map(|session| session[field].as_u64()).collect::<Vec<_>>();
+    assert_eq!((of("number"), of("events")), (vec![Some(1), Some(2), Some(3)], vec![Some(0), Some(8), Some(39)]));
+    assert!(sessions[0]["first_ns"].is_null() && sessions[1]["first_ns"].is_u64(), "{sessions:?}");
 
     let input = [demo("demo.bin"), demo("README.md"), demo("gone.bin")];
     let (status, stdout, stderr) = run(&["info", "-q"], &input);

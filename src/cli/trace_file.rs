@@ -1,6 +1,5 @@
 //! `--gzip`, `--zstd`, `--split-size`: the form in which a trace is written.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -275,24 +274,27 @@ pub(super) struct Conversion<'a> {
     pub(super) compressing_threads: usize,
 }
 
-/// The file of a part: its number is placed before the extension.
+/// The file of a part: its number is placed before the extension and that of a compression, so that the file is still known by its name.
 pub(super) fn part_path(path: &Path, number: usize) -> PathBuf {
     let name = path.file_name().unwrap_or_default();
-    let bytes = name.as_encoded_bytes();
-    let at = (0..bytes.len()).rev().find(|&at| {
-        bytes
-            .get(at..)
-            .is_some_and(|rest| rest.strip_prefix(b".").is_some_and(|rest| rest.starts_with(TRACE_EXTENSION.as_bytes())))
-    });
-    let number = format!(".{number:03}");
-    let mut named = OsString::new();
-    match at.and_then(|at| Some((os_from_bytes(bytes.get(..at)?)?, os_from_bytes(bytes.get(at..)?)?))) {
-        Some((stem, extension)) => [stem, number.as_ref(), extension].iter().for_each(|piece| named.push(piece)),
-        None => {
-            named.push(name);
-            named.push(number);
+    let is_compressed = |name: &Path| {
+        let extension = name.extension().unwrap_or_default();
+        [Compression::Gzip, Compression::Zstd].iter().any(|compression| extension == compression.extension())
+    };
+    // A number is a part of the name, as in `run.1`.
+    let is_word = |name: &Path| {
+        name.extension().and_then(|extension| extension.as_encoded_bytes().first()).is_some_and(u8::is_ascii_alphabetic)
+    };
+    let mut stem = Path::new(name);
+    for has_extension in [&is_compressed as &dyn Fn(&Path) -> bool, &is_word] {
+        if let Some(shorter) = stem.file_stem().filter(|_| has_extension(stem)) {
+            stem = Path::new(shorter);
         }
     }
+    let extension = name.as_encoded_bytes().get(stem.as_os_str().len()..).and_then(os_from_bytes).unwrap_or_default();
+    let mut named = stem.as_os_str().to_owned();
+    named.push(format!(".{number:03}"));
+    named.push(extension);
     path.with_file_name(named)
 }
 
@@ -330,6 +332,20 @@ mod tests {
         assert_eq!(part("a.b.perfetto-trace.gz", 12), Path::new("a.b.012.perfetto-trace.gz"));
         assert_eq!(part("dir.perfetto-trace/a", 3), Path::new("dir.perfetto-trace/a.003"));
         assert_eq!(part("a.perfetto-trace.perfetto-trace", 1), Path::new("a.perfetto-trace.001.perfetto-trace"));
+        for (path, expected) in [
+            ("x.gz", "x.002.gz"),
+            ("x.zst", "x.002.zst"),
+            ("x.pftrace", "x.002.pftrace"),
+            ("x.pftrace.gz", "x.002.pftrace.gz"),
+            ("x.gz.gz", "x.002.gz.gz"),
+            ("run.1", "run.1.002"),
+            ("run.1.gz", "run.1.002.gz"),
+            (".gz", ".gz.002"),
+            ("x.", "x..002"),
+        ] {
+            assert_eq!(part(path, 2), Path::new(expected));
+            assert!(wholes(Path::new(expected)).any(|whole| whole == Path::new(path)), "{path}");
+        }
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub trait Receive {
 #[derive(Default)]
 pub struct Drawn {
     tracks: FxHashMap<TrackId, Known>,
+    /// The processes by their numbers.
+    processes: FxHashMap<i32, TrackId>,
     /// How many begins and ends wait on all tracks.
     edges: usize,
     sched: Scheduling,
@@ -52,6 +54,8 @@ pub struct Drawn {
 struct Known {
     name: Arc<str>,
     parent: Option<TrackId>,
+    /// The number of its process, if it is a thread.
+    process: Option<i32>,
     /// The names of the groups that it is in, and its own, with `/` between them.
     path: String,
     /// The core, if it has every event of one.
@@ -97,6 +101,16 @@ impl Drawn {
         for track in tracks.clone() {
             let known = self.tracks.entry(track.id).or_default();
             known.name = track.name.clone();
+            match track.kind {
+                TrackKind::Process { pid } => {
+                    self.processes.insert(pid, track.id);
+                }
+                TrackKind::Thread { pid, tid } => {
+                    known.process = Some(pid);
+                    self.sched.names.insert(tid, track.name.clone());
+                }
+                _ => {}
+            }
             known.parent = track.parent;
             known.unit = match track.kind {
                 TrackKind::Counter { unit: Unit::Count } => "count",
@@ -116,7 +130,11 @@ impl Drawn {
     }
 
     fn path(&self, id: TrackId) -> String {
-        let groups = std::iter::successors(self.tracks.get(&id), |known| self.tracks.get(&known.parent?));
+        // A task is a thread, and a process of the same name.
+        let process =
+            |known: &Known| self.tracks.get(self.processes.get(&known.process?)?).filter(|process| process.name != known.name);
+        let above = |known: &&Known| known.parent.and_then(|parent| self.tracks.get(&parent)).or_else(|| process(*known));
+        let groups = std::iter::successors(self.tracks.get(&id), above);
         let names: Vec<&str> = groups.take(GROUPS_MAX).map(|known| &*known.name).collect();
         names.into_iter().rev().collect::<Vec<_>>().join("/")
     }
@@ -187,7 +205,7 @@ impl Drawn {
     /// The recording has ended: whatever is open has no known end.
     pub fn finish(&mut self, to: &mut dyn Receive) {
         self.pair(1, to);
-        let Drawn { mut tracks, edges: _, mut sched } = std::mem::take(self);
+        let Drawn { mut tracks, processes: _, edges: _, mut sched } = std::mem::take(self);
         let mut open: Vec<TrackId> = tracks.iter().filter(|(_, known)| !known.open.is_empty()).map(|(id, _)| *id).collect();
         open.sort_unstable();
         for known in open.iter().filter_map(|id| tracks.remove(id)) {
@@ -276,6 +294,8 @@ struct Scheduling {
     /// By core: the thread that runs.
     running: BTreeMap<u16, i32>,
     threads: BTreeMap<i32, State>,
+    /// The names of threads that have a track.
+    names: BTreeMap<i32, Arc<str>>,
     /// The states that are neither of a switch nor of a waking, by thread: they come before the thread's next row.
     changes: BTreeMap<i32, VecDeque<StateRow>>,
 }
@@ -345,50 +365,53 @@ impl Scheduling {
         if before == tid {
             return;
         }
-        if self.threads.get(&before).is_some_and(|state| state.core == Some(core)) {
-            self.stop(before, left, time_ns, to);
+        if let Some(task) = self.threads.get(&before).filter(|state| state.core == Some(core)).map(|state| state.task.clone()) {
+            self.stop(before, task, left, time_ns, to);
         }
         self.enter(tid, State { task, since_ns: time_ns, name: "running", core: Some(core) }, to);
     }
 
-    /// A thread enters a state. Idle tasks, which share a number, have none.
+    /// A thread enters a state. Idle tasks, which share a number, have none, nor has the thread that stands for an unknown task: it has no track.
     fn enter(&mut self, tid: i32, state: State, to: &mut dyn Receive) {
-        if tid == 0 {
+        if tid == 0 || !self.names.contains_key(&tid) {
             return;
         }
         let end_ns = state.since_ns;
-        self.change(tid, end_ns, to);
+        self.change(tid, &state.task, end_ns, to);
         if let Some(before) = self.threads.insert(tid, state) {
             before.pass_on(tid, Some(end_ns), to);
         }
     }
 
-    /// A thread that has a state enters one in which it does not run.
-    fn stop(&mut self, tid: i32, left: PrevState, since_ns: u64, to: &mut dyn Receive) {
-        let Some(before) = self.threads.remove(&tid).filter(|_| tid != 0) else { return };
-        let name = match left {
-            PrevState::Ready => Some("ready"),
-            PrevState::Waiting => Some("waiting"),
-            PrevState::Suspended => Some("suspended"),
-            PrevState::Deleted => Some("deleted"),
-            PrevState::Unknown => None,
-        };
-        before.pass_on(tid, Some(since_ns), to);
-        if let Some(name) = name {
-            self.threads.insert(tid, State { task: before.task, since_ns, name, core: None });
+    /// A thread enters a state in which it does not run.
+    fn stop(&mut self, tid: i32, task: String, left: PrevState, since_ns: u64, to: &mut dyn Receive) {
+        if tid == 0 {
+            return;
         }
+        if let Some(before) = self.threads.remove(&tid) {
+            before.pass_on(tid, Some(since_ns), to);
+        }
+        let name = match left {
+            PrevState::Ready => "ready",
+            PrevState::Waiting => "waiting",
+            PrevState::Suspended => "suspended",
+            PrevState::Deleted => "deleted",
+            PrevState::Unknown => return,
+        };
+        self.threads.insert(tid, State { task, since_ns, name, core: None });
     }
 
-    /// Passes on the changes of a thread's state before a time.
-    fn change(&mut self, tid: i32, until_ns: u64, to: &mut dyn Receive) {
+    /// Passes on the changes of a thread's state before a time. Its first state may be one of them.
+    fn change(&mut self, tid: i32, task: &str, until_ns: u64, to: &mut dyn Receive) {
         while let Some(row) = self.changes.get_mut(&tid).and_then(|rows| rows.pop_front_if(|row| row.time_ns < until_ns)) {
-            self.stop(tid, row.state, row.time_ns, to);
+            self.stop(tid, task.to_owned(), row.state, row.time_ns, to);
         }
     }
 
     fn finish(mut self, to: &mut dyn Receive) {
         for tid in self.changes.keys().copied().collect::<Vec<i32>>() {
-            self.change(tid, u64::MAX, to);
+            let task = self.names.get(&tid).cloned().unwrap_or_default();
+            self.change(tid, &task, u64::MAX, to);
         }
         self.threads.iter().for_each(|(tid, state)| state.pass_on(*tid, None, to));
     }

@@ -121,6 +121,9 @@ impl<'a> Part<'a> {
     fn recording(&mut self, labels: &Labels, recording: &Recording) {
         let Recording { inputs, losses, .. } = recording;
         let Some(first) = inputs.first() else { return };
+        // Of one that cannot be opened, or whose format is not known, nothing was counted.
+        let is_read = inputs.iter().all(|input| input.input_bytes > 0);
+        let counted = |count: u64| Cell::from(Some(count).filter(|_| is_read));
         let sum = |of: fn(&crate::report::InputReport) -> u64| inputs.iter().map(of).fold(0, u64::saturating_add);
         let first_ns = inputs.iter().filter_map(|input| input.first_ns).min();
         let last_ns = inputs.iter().filter_map(|input| input.last_ns).max();
@@ -143,17 +146,17 @@ impl<'a> Part<'a> {
             first.system.as_deref().into(),
             first_ns.into(),
             duration_ns.into(),
-            sum(|input| input.events).into(),
+            counted(sum(|input| input.events)),
             first.clock.as_ref().map(|clock| clock.hz).into(),
             first.clock.as_ref().map(|clock| &*clock.because).into(),
             certainty.map(crate::model::Certainty::text).into(),
-            u64::from(first.cores).into(),
-            u64::from(first.sessions).into(),
-            sum(|input| input.input_bytes).into(),
-            sum(|input| input.skipped_bytes).into(),
-            losses.cases.into(),
-            losses.at_least_lost.into(),
-            losses.repairs.into(),
+            counted(first.cores.into()),
+            counted(first.sessions.into()),
+            counted(sum(|input| input.input_bytes)),
+            counted(sum(|input| input.skipped_bytes)),
+            counted(losses.cases),
+            counted(losses.at_least_lost),
+            counted(losses.repairs),
             TOOL_VERSION.into(),
             error.as_deref().into(),
         ];

@@ -520,7 +520,7 @@ fn a_baseline_of_one_run_is_that_run() {
     assert!(several.figures.iter().all(|figure| figure.uncertainty.is_none()));
 }
 
-/// What is beyond a limit does not look like the limit.
+/// What is beyond a limit does not look like the limit, and what is the limit looks like it.
 #[test]
 fn values_near_a_limit_have_as_many_decimals_as_it_takes() {
     let figures = recording(&[("a", 1_000_123, &[])]);
@@ -537,4 +537,17 @@ fn values_near_a_limit_have_as_many_decimals_as_it_takes() {
     let (sentences, table) = of("task.a.run_s <= 0.00100012");
     assert_eq!(sentences, ["task.a.run_s is 0.001000123 s: task.a.run_s <= 0.00100012"]);
     assert!(table.contains("0.001000123 s  -0.000000003 s"), "{table}");
+    let figures = recording(&[("a", 6775, &[])]);
+    let of = |text: &str| {
+        let budget = Budget::parse(&format!("rules = [\"{text}\"]")).unwrap();
+        text::verdicts(&check(&budget, &figures))
+    };
+    for (rule, shown) in [
+        ("task.a.run_ms == 0.006775", "0.006775 ms    0 ms"),
+        ("task.a.run_ms < 0.006775", "0.006775 ms    0 ms"),
+        ("task.a.run_s <= 0.000006775", "0.000006775 s     0 s"),
+        ("task.a.run_s < 1", " 0.00000678 s  0.9999"),
+    ] {
+        assert!(of(rule).contains(shown), "{}", of(rule));
+    }
 }

@@ -222,16 +222,26 @@ fn value(change: &Change, value: f64) -> String {
 
 /// A number with three decimals at most, and its unit. One that would look like 0 has more.
 pub(crate) fn with_unit(value: f64, unit: &str) -> String {
-    let size = value.abs();
-    let decimals = if size > 0.0 && size < 1e-3 { (2.0 - size.log10().floor()).min(15.0) } else { 3.0 };
-    rounded(value, decimals as usize, unit)
+    rounded(value, decimals(value), unit)
 }
 
-/// The value and margin of a verdict, with as many decimals as the margin needs: what is beyond a limit does not look like the limit.
+const DECIMALS_MAX: usize = 15;
+
+fn decimals(value: f64) -> usize {
+    let size = value.abs();
+    if size > 0.0 && size < 1e-3 { ((2.0 - size.log10().floor()) as usize).min(DECIMALS_MAX) } else { 3 }
+}
+
+/// The value and margin of a verdict, with as many decimals as the margin needs: what is beyond a limit does not look like the limit, and what is
+/// the limit looks like it.
 fn measured(measured: &Measured, unit: &str) -> [String; 2] {
     let margin = measured.margin.abs();
-    let decimals = if margin > 0.0 { (-margin.log10().floor()).clamp(3.0, 15.0) } else { 3.0 };
-    [measured.value, measured.margin].map(|number| rounded(number, decimals as usize, unit))
+    let of_margin = match margin > 0.0 {
+        true => (-margin.log10().floor()).clamp(3.0, DECIMALS_MAX as f64) as usize,
+        false => measured.value.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len()).min(DECIMALS_MAX),
+    };
+    let decimals = of_margin.max(decimals(measured.value));
+    [measured.value, measured.margin].map(|number| rounded(number, decimals, unit))
 }
 
 fn rounded(value: f64, decimals: usize, unit: &str) -> String {

@@ -255,8 +255,8 @@ impl Counts {
     fn consume(&mut self, batch: &EventBatch) {
         for event in &batch.events {
             if let EventKind::SessionStart(number) = event.kind {
-                // Added one at a time, whatever the number, and no more than a healthy target has.
-                self.session = (number as usize).min(self.sessions.len()).min(Entities::LIMIT_PER_KIND - 1);
+                // The sessions before it may have no events.
+                self.session = (number as usize).min(Entities::LIMIT_PER_KIND - 1);
             }
             let Some(kind) = kind_of(&event.kind) else { continue };
             if let Some(count) = self.kinds.get_mut(kind) {

@@ -9,12 +9,15 @@ use super::stacks::{Frame, NodeId, Stacks};
 /// How many calls of a core wait for their callers. Beyond that the oldest neighbours of one depth are counted as one call.
 const PENDING_CALLS: usize = 1 << 15;
 
+/// How many stacks of calls without a known caller wait for one. Those of older calls are at the bottom.
+const PENDING_TREES: usize = 256;
+
 /// A call that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedCall {
     /// Which function, as an index of all functions.
     pub function: u32,
-    /// How many calls are around it; negative: not known.
+    /// How many calls are around it, of those that began since the recording did; negative: it began before.
     pub depth: i16,
     /// When it began.
     pub begin_ns: u64,
@@ -82,11 +85,10 @@ impl CoreCalls {
         });
         self.pending.truncate(first);
         self.pending.push(Pending { depth, begin_ns, end_ns, duration_ns, tree });
-        if depth == 0 {
-            // It has no caller, and nothing before it can have one that is still to come.
-            self.forget(stacks);
-            self.pending.extend(later);
-            return;
+        if let (Some(stacks), true) = (stacks.as_deref_mut(), depth <= 0) {
+            // Its caller was called before the recording began, and may be reported with a depth below 0.
+            let oldest = self.pending.len().checked_sub(PENDING_TREES + 1).and_then(|index| self.pending[index].tree.take());
+            oldest.into_iter().for_each(|tree| stacks.put(Stacks::ROOT, tree));
         }
         self.pending.extend(later);
         if self.pending.len() >= PENDING_CALLS {
@@ -206,6 +208,29 @@ mod tests {
         // Nothing that ended before a call of depth 0 began can belong to a later one.
         let (functions, _) = run(&[call(1, 1, 1, 3), call(0, 0, 4, 6), call(0, 0, 0, 9)]);
         assert_eq!(functions[0], (2, 11, 11));
+    }
+
+    #[test]
+    fn calls_that_began_before_the_recording_have_callees() {
+        // 0 had begun and called 1, which calls 2 again and again; then 0 calls 2.
+        let calls = [
+            call(2, 0, 0, 1),
+            call(2, 0, 10, 12),
+            call(2, 0, 13, 14),
+            call(1, -1, 5, 15),
+            call(2, -1, 16, 17),
+            call(0, -2, 2, 22),
+        ];
+        let (functions, folded) = run(&calls);
+        assert_eq!(functions, [(1, 20, 20 - 10 - 1), (1, 10, 10 - 3), (4, 5, 5)]);
+        assert_eq!(folded, "f0 9\nf0;f1 7\nf0;f1;f2 3\nf0;f2 1\nf2 1\n");
+        // Of very many callees the time is exact, and the stacks of the last ones.
+        let count = PENDING_TREES as u64 + 1;
+        let mut calls: Vec<EndedCall> = (0..count).map(|number| call(1, 0, 10 * number, 10 * number + 3)).collect();
+        calls.push(call(0, -1, 0, 10 * count));
+        let (functions, folded) = run(&calls);
+        assert_eq!(functions, [(1, 10 * count, 7 * count), (count, 3 * count, 3 * count)]);
+        assert_eq!(folded, format!("f0 {}\nf0;f1 {}\nf1 3\n", 7 * count, 3 * (count - 1)));
     }
 
     #[test]

@@ -206,14 +206,14 @@ impl Statistics {
                     }
                 }
                 EventKind::Loss(_) => {
-                    self.gaps.count += 1;
+                    self.gaps.count += u64::from(self.part.is_none_or(|part| part.is_reached_by_gap(time_ns)));
                     self.gaps.add(self.now_ns, time_ns);
                     self.forget_all(self.now_ns.min(time_ns));
                     self.cores[core.index()].is_missing = false;
                 }
                 EventKind::Missing => {
                     self.forget_all(time_ns);
-                    self.cores[core.index()].is_missing = true;
+                    self.cores[core.index()].is_missing = self.part.is_none_or(|part| part.is_left_by_gap(time_ns));
                 }
                 EventKind::TaskCreated(_)
                 | EventKind::RecorderNote(_)

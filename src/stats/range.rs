@@ -19,12 +19,28 @@ pub(super) struct Part {
     from_ns: u64,
     to_ns: u64,
     has_begun: bool,
+    /// Whether the recording began before the part.
+    has_past: bool,
+    /// Whether a gap leads out of it.
+    is_left: bool,
+}
+
+impl Part {
+    /// Whether a gap that ends then reaches into the part. One before the first event of all has no time, and belongs to the recording's begin.
+    pub(super) fn is_reached_by_gap(&self, end_ns: u64) -> bool {
+        !self.has_past || end_ns > self.from_ns
+    }
+
+    /// Whether a gap that begins then reaches into the part.
+    pub(super) fn is_left_by_gap(&self, begin_ns: u64) -> bool {
+        begin_ns < self.to_ns
+    }
 }
 
 impl Statistics {
     /// Counts nothing before and after these times. Before the first event.
     pub fn limit_to(&mut self, from_ns: u64, to_ns: u64) {
-        self.part = Some(Part { from_ns, to_ns: to_ns.max(from_ns), has_begun: false });
+        self.part = Some(Part { from_ns, to_ns: to_ns.max(from_ns), has_begun: false, has_past: false, is_left: false });
     }
 
     /// Whether an event is to be taken.
@@ -38,8 +54,9 @@ impl Statistics {
 
     fn takes_of(&mut self, part: Part, event: &Event, entities: &Entities) -> bool {
         let (has_begun, is_beyond) = (event.time.0 >= part.from_ns, event.time.0 > part.to_ns);
+        let since_ns = self.now_ns;
         if has_begun && !part.has_begun {
-            self.part = Some(Part { has_begun, ..part });
+            self.part = Some(Part { has_begun, has_past: self.first_ns.is_some(), ..part });
             if self.first_ns.is_some() {
                 // A gap reaches back to the event before it, and so across the border.
                 match event.kind {
@@ -54,7 +71,7 @@ impl Statistics {
             }
         }
         if is_beyond && !self.is_over && self.first_ns.is_some() {
-            self.end_of_gap(part, event);
+            self.end_of_gap(part, since_ns, event);
         }
         if let EventKind::LateObjectLevel { object, level, since } = event.kind
             && is_beyond
@@ -67,13 +84,17 @@ impl Statistics {
         !is_beyond
     }
 
-    /// The first events after the part: a gap that ends there reaches back into the part.
-    fn end_of_gap(&mut self, part: Part, event: &Event) {
+    /// The first events after the part: a gap that ends there, and began then, reaches back into the part.
+    fn end_of_gap(&mut self, part: Part, since_ns: u64, event: &Event) {
+        let is_left = part.is_left || part.is_left_by_gap(since_ns);
+        if let Some(part) = &mut self.part {
+            part.is_left = is_left;
+        }
         match event.kind {
             EventKind::Loss(_) => {
                 // If others went on meanwhile, the part's end counts it.
                 let is_missing = self.cores.get(event.core.index()).is_some_and(|core| core.is_missing);
-                self.gaps.count += u64::from(!is_missing);
+                self.gaps.count += u64::from(!is_missing && is_left);
                 self.gaps.add(self.now_ns, part.to_ns);
                 self.forget_all(self.now_ns);
             }

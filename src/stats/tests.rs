@@ -316,11 +316,14 @@ fn the_gaps_of_a_part_are_those_that_reach_into_it() {
     assert_eq!(gaps(5, 60, &events), (2, 50, 5));
     assert_eq!(gaps(20, 97, &events), (2, 70, 2));
     assert_eq!(gaps(95, 99, &events), (0, 0, 4));
+    assert_eq!((gaps(90, 99, &events), gaps(0, 10, &events)), ((0, 0, 4), (0, 0, 10)), "it only touches the part");
+    assert_eq!((gaps(89, 99, &events), gaps(0, 11, &events)), ((2, 1, 4), (2, 1, 10)));
+    assert_eq!((gaps(30, 30, &events).0, gaps(10, 10, &events).0, gaps(90, 90, &events).0), (2, 0, 0), "a moment");
     let restart = [(0, SwitchedIn(LOW)), (10, ready(HIGH)), (90, SessionStart(1)), (95, SwitchedIn(LOW))];
     assert_eq!(gaps(20, 60, &restart), (0, 40, 0), "between two sessions");
     // It begins before the recording does.
     let events = [(50, Loss(0)), (50, SwitchedIn(LOW)), (99, ready(HIGH))];
-    assert_eq!(gaps(0, 80, &events), (1, 0, 30));
+    assert_eq!((gaps(0, 80, &events), gaps(50, 80, &events)), ((1, 0, 30), (1, 0, 30)));
 }
 
 /// While one recording misses something, another one's levels are changed unseen.
@@ -352,6 +355,11 @@ fn no_level_goes_on_into_a_part_that_begins_in_a_gap_of_another_core() {
     assert_eq!(of_part(30, 70), (Some(2), 1));
     assert_eq!(of_part(30, 95), (Some(3), 1));
     assert_eq!(of_part(85, 95), (Some(3), 0));
+    assert_eq!(
+        (of_part(5, 10).1, of_part(5, 11).1, of_part(79, 95).1, of_part(80, 95).1),
+        (0, 1, 1, 0),
+        "it only touches the part"
+    );
 }
 
 #[test]

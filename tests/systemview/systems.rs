@@ -46,6 +46,34 @@ fn an_interrupt_of_nuttx_is_no_idle_time() {
     assert!(!is_unknown(&small("N=x,O=FreeRTOS")));
 }
 
+/// NuttX lists its idle task with the others, and says of the core that it idles. A board without a host name has no device.
+#[test]
+fn the_idle_task_of_nuttx_is_the_idle_core() {
+    let with_idle = |description: &str, name: &str| {
+        let mut stream = small(description);
+        stream.task(0, 0, name).n(id::TASK_STOP_EXEC, &[]).n(id::IDLE, &[]);
+        stream
+    };
+    let names = |stream: &Stream| {
+        let mut names = Vec::new();
+        subject().resolve(&stream.bytes, 1 << 20, |_, entities: &Entities| {
+            names = entities.tasks.iter().map(|task| task.name.as_deref().unwrap_or("").to_owned()).collect();
+        });
+        names.retain(|name| name.to_ascii_lowercase().contains("idle_task"));
+        names.len()
+    };
+    let stream = with_idle("N=x,D=,O=NuttX", "Idle_Task");
+    assert_eq!(names(&stream), 0);
+    assert_eq!(scheduled(&stream), ["run IDLE"]);
+    assert_eq!(names(&with_idle("N=x,O=ThreadX", "Idle_Task")), 1, "another kernel's task of this name");
+    let mut runs = with_idle("N=x,O=NuttX", "Idle_Task");
+    assert_eq!(names(runs.n(id::TASK_START_EXEC, &[0])), 1, "it runs, so it is another task");
+    let details = |stream: &Stream| convert(&stream.bytes, Cut::WHOLE).summary.facts.details;
+    let has_device = |stream: &Stream| details(stream).iter().any(|detail| detail.name == "device");
+    assert!(!has_device(&stream));
+    assert!(has_device(&with_idle("N=x,D=y,O=NuttX", "Idle_Task")));
+}
+
 /// NuttX records system calls as markers: those of two tasks overlap.
 #[test]
 fn system_calls_of_nuttx_are_those_of_their_task() {

@@ -80,6 +80,9 @@ fn timeouts_at<'a>(tasks: &[u32], timers: impl Iterator<Item = &'a u32>) -> Opti
     timers_at.into_iter().filter(|&(_, timers)| timers > 1).rev().max_by_key(|&(_, timers)| timers).map(|(distance, _)| distance)
 }
 
+/// The name of NuttX's idle task, if it has one core: SystemView's packet for an idle core is what its hooks record of it.
+const NUTTX_IDLE: &[u8] = b"Idle_Task";
+
 /// The facts about the recording as a whole.
 pub struct Shared {
     /// The configuration of each session.
@@ -157,7 +160,8 @@ impl Shared {
         let mut system = BTreeMap::new();
         for text in facts().flat_map(|facts| &facts.descriptions) {
             for item in lossy(text).split(',') {
-                if let Some((key, value)) = item.split_once('=') {
+                // NuttX sends the device of a board without a host name as `D=`.
+                if let Some((key, value)) = item.split_once('=').filter(|(_, value)| !value.trim().is_empty()) {
                     system.entry(key.trim().to_owned()).or_insert_with(|| value.trim().to_owned());
                 }
             }
@@ -233,6 +237,7 @@ impl Shared {
         add(lane::LOG, 0, LaneKind::Log);
         let idle_task = match (setups, kernel) {
             ([setup], Some(Kernel::FreeRtos)) => setup.facts.idle_task(),
+            ([setup], _) if hooks == Hooks::NuttX => setup.facts.named_idle_task(NUTTX_IDLE),
             _ => None,
         };
         let mut tasks: Vec<u32> = facts().flat_map(|facts| facts.tasks.keys()).copied().collect();

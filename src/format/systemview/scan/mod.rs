@@ -572,6 +572,16 @@ impl ScanFacts {
         all.next().filter(|_| is_whole && all.next().is_none())
     }
 
+    /// The idle task, if hooks that say of one core that it idles give it this name: one that never runs, by what they say.
+    pub fn named_idle_task(&self, name: &[u8]) -> Option<u32> {
+        let is_idle = |&(&task, one): &(&u32, &Use)| {
+            let names = self.names.get(&(Named::Task, task)).map_or(&[][..], Vec::as_slice);
+            !one.runs && !names.is_empty() && names.iter().all(|given| given.text == name)
+        };
+        let mut all = self.tasks.iter().filter(is_idle).map(|(&task, _)| task);
+        all.next().filter(|_| all.next().is_none())
+    }
+
     /// The id of the address 0, if a task of it has a name but never runs: embassy's executor says so for each task without a name.
     pub fn nobody(&self) -> Option<u32> {
         let init = self.init.filter(|init| init.ram_base != 0)?;
