@@ -587,6 +587,10 @@ fn verdicts_say_what_they_do_not_cover() {
     ];
     assert!(text.contains(&format!("\nnote: {}\nnote: {}\n\n", notes[0], notes[1])), "{text}");
     assert_eq!(text.matches("note: ").count(), 2, "{text}");
+    // What a dataset has cannot be cut any more.
+    let cut = run(dir.path(), &[&check[..], &["--from", "1ms"]].concat());
+    assert_eq!(cut.status.code(), Some(2));
+    assert!(stderr(&cut).contains("--from and --to are for recordings"), "{}", stderr(&cut));
     assert!(text.contains("set: 3 recordings and 1 that could not be read, "), "{text}");
     let markdown = String::from_utf8(run(dir.path(), &[&check[..], &["--md"]].concat()).stdout).unwrap();
     assert!(markdown.contains("\ntask.filter.cpu\\_percent \\< 9: 1 of 3 recordings has"), "{markdown}");

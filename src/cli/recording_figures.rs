@@ -34,6 +34,12 @@ pub(super) struct PartArgs {
 }
 
 impl PartArgs {
+    /// Whether it is the whole recording.
+    #[cfg(feature = "export")]
+    pub(super) fn is_whole(self) -> bool {
+        self.from.is_none() && self.to.is_none()
+    }
+
     /// The options of the pipeline.
     pub(super) fn options(self, reading: &Reading) -> Result<Options, PlanError> {
         check_times(self.from, self.to)?;

@@ -145,6 +145,11 @@ pub(super) fn dataset_of<'a>(inputs: &'a [PathBuf], options: &RunsArgs) -> Resul
 /// Checks a dataset.
 pub(super) fn main(args: &CheckArgs, dir: &Path, budget: &Budget, output: &Place) -> Result<Status, PlanError> {
     let options = &args.runs;
+    if !args.part.is_whole() {
+        return Err(PlanError::usage(
+            "--from and --to are for recordings; a dataset has the figures of the part that `export --from --to` named",
+        ));
+    }
     let failed = |error: &dyn std::fmt::Display| PlanError::File(format!("the dataset {}: {error}", shown(dir)));
     let (runs, unread) = read_runs(dir, options).map_err(|error| failed(&error))?;
     if runs.is_empty() {

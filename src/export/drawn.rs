@@ -401,9 +401,10 @@ impl Scheduling {
         self.threads.insert(tid, State { task, since_ns, name, core: None });
     }
 
-    /// Passes on the changes of a thread's state before a time. Its first state may be one of them.
+    /// Passes on the changes of a thread's state up to a time: readers of a trace take them before other rows of that time. Its first state may be one of
+    /// them.
     fn change(&mut self, tid: i32, task: &str, until_ns: u64, to: &mut dyn Receive) {
-        while let Some(row) = self.changes.get_mut(&tid).and_then(|rows| rows.pop_front_if(|row| row.time_ns < until_ns)) {
+        while let Some(row) = self.changes.get_mut(&tid).and_then(|rows| rows.pop_front_if(|row| row.time_ns <= until_ns)) {
             self.stop(tid, task.to_owned(), row.state, row.time_ns, to);
         }
     }
