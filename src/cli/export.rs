@@ -321,10 +321,8 @@ impl Destination {
             Ok(text) => {
                 let file: DatasetFile = serde_json::from_str(&text).map_err(|error| failed(&error))?;
                 if !append {
-                    return Err(PlanError::usage(format!(
-                        "{} is a dataset already; add recordings to it with --append, or name another directory",
-                        shown(dir)
-                    )));
+                    let append = if self.form == Form::Parquet { "add recordings to it with --append, or " } else { "" };
+                    return Err(PlanError::usage(format!("{} is a dataset already; {append}name another directory", shown(dir))));
                 }
                 if file.schema_version != SCHEMA_VERSION {
                     return Err(failed(&format!(
