@@ -431,8 +431,8 @@ fn recordings_have_labels_and_unreadable_ones_say_why() {
     assert_eq!(of("demo.bin")["events"], 4448);
     assert!(of("notes.txt")["error"].as_str().unwrap().contains("notes.txt"), "{:?}", of("notes.txt"));
     let counts = ["events", "cores", "sessions", "input_bytes", "skipped_bytes", "loss_cases", "lost_events", "repairs"];
-    assert!(counts.iter().all(|column| of("notes.txt")[column].is_null()), "nothing of it was counted: {:?}", of("notes.txt"));
-    assert!(counts.iter().all(|column| of("demo.bin")[column].is_u64()), "{:?}", of("demo.bin"));
+    assert!(counts.iter().all(|column| of("notes.txt")[*column].is_null()), "nothing of it was counted: {:?}", of("notes.txt"));
+    assert!(counts.iter().all(|column| of("demo.bin")[*column].is_u64()), "{:?}", of("demo.bin"));
     assert!(of("damaged.bin")["loss_cases"].as_u64().unwrap() > 0);
 
     for (args, status, message) in [
