@@ -250,6 +250,7 @@ mod tests {
         }
         core.ended(call(0, 0, 0, 10 * count), &mut functions, Some(&mut stacks));
         assert_eq!((functions[0].self_ns, functions[1].self_ns), (7 * count, 3 * count));
+        core.forget(Some(&mut stacks));
         assert_eq!(stacks.folded(names), format!("f0 {}\nf0;f1 {}\n", 7 * count, 3 * count));
         // Each of another depth, and none within the next.
         for number in 0..count {
