@@ -184,7 +184,8 @@ fn compare_events(path: &Path, table: &[Map<String, Value>], trace: &Trace) -> u
 /// A track with its groups. A thread is in its process, which is a task's if both have one name.
 fn full_path(of: &Trace, track: u64) -> String {
     let path = of.path(track);
-    let Some(TrackKind::Thread { pid, .. }) = of.tracks.get(&track).map(|info| &info.kind) else { return path };
+    let thread = of.tracks.get(&track).filter(|info| info.parent.is_none());
+    let Some(TrackKind::Thread { pid, .. }) = thread.map(|info| &info.kind) else { return path };
     let process = of.tracks.values().find(|info| matches!(info.kind, TrackKind::Process { pid: this } if this == *pid));
     process.filter(|process| process.name != path).map_or(path.clone(), |process| format!("{}/{path}", process.name))
 }
