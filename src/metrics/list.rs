@@ -198,7 +198,7 @@ section! { TASK, "task", TaskReport:
     "waits" Count Sum Neither "how often it waited" |task, _| whole(task.waits.count);
     "longest_wait" Nanoseconds Extreme Neither "for whatever it was" |task, _| maybe(task.waits.max_ns);
     "suspended" Nanoseconds Sum Neither "the time that it was suspended" |task, _| whole(task.suspended_ns);
-    "priority" Count Level Neither "the highest without inheritance" |task, _| maybe(task.priority.map(u64::from));
+    "priority" Count Level Neither "the highest without inheritance" |task, _| task.priority.map(|priority| Number::Whole(priority.into()));
     "stack_free" Bytes Level Less "the least free stack" |task, _| maybe(task.stack_free_bytes.map(u64::from));
 }
 

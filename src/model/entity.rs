@@ -295,14 +295,14 @@ pub enum PriorityOrder {
 impl PriorityOrder {
     /// A number that is the larger the higher the priority is.
     #[must_use]
-    pub fn urgency(self, priority: u32) -> i64 {
-        let number = i64::from(priority.cast_signed());
+    pub fn urgency(self, priority: i32) -> i64 {
+        let number = i64::from(priority);
         if self == PriorityOrder::Descending { -number } else { number }
     }
 
     /// Whether one priority is known to be lower than another.
     #[must_use]
-    pub fn is_lower(self, one: Option<u32>, other: Option<u32>) -> bool {
+    pub fn is_lower(self, one: Option<i32>, other: Option<i32>) -> bool {
         self != PriorityOrder::Unknown && one.zip(other).is_some_and(|(one, other)| self.urgency(one) < self.urgency(other))
     }
 }

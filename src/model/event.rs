@@ -55,8 +55,8 @@ pub enum EventKind {
     WaitingForBits { object: ObjectId, bits: u32, kernel_ticks: u32 },
     /// The task running on this core is about to wait for one of its notifications, for at most this number of kernel ticks.
     WaitingForNotification { index: u32, kernel_ticks: u32 },
-    /// A task's priority changed.
-    Priority { task: TaskId, priority: u32, change: PriorityChange },
+    /// A task's priority changed. It is as the system counts: Zephyr's cooperative threads have negative ones.
+    Priority { task: TaskId, priority: i32, change: PriorityChange },
     /// The state of a task that does not run, reported without a change.
     TaskReported { task: TaskId, state: ReportedState },
     /// The least free stack that a task has had so far, in bytes.

@@ -172,7 +172,7 @@ impl Scheduling {
     /// Undecided: its core takes another task instead, or on a single core another task runs. These are the priorities of both. With fixed priorities,
     /// a task of lower priority, or the idle task, runs only when none of higher priority is ready. Other cores say nothing, because
     /// tasks may be bound to cores.
-    pub fn note_running(&mut self, own: Option<u32>, running: Option<u32>, is_idle: bool, order: PriorityOrder) {
+    pub fn note_running(&mut self, own: Option<i32>, running: Option<i32>, is_idle: bool, order: PriorityOrder) {
         // A task of the idle task's priority takes turns with it.
         let is_lower = match (is_idle, own, running) {
             (true, Some(own), Some(running)) => own != running,
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!([3, 4, 8].map(|running| presumed(Ascending, Some(running), true)), [Waiting, TaskStatus::Unknown, Ready]);
         assert_eq!([3, 4, 8].map(|running| presumed(Descending, Some(running), true)), [Ready, TaskStatus::Unknown, Waiting]);
         // A cooperative thread of Zephyr.
-        assert_eq!(presumed(Descending, Some((-1i32).cast_unsigned()), true), Ready);
+        assert_eq!(presumed(Descending, Some(-1), true), Ready);
         assert_eq!(presumed(Unknown, Some(3), true), TaskStatus::Unknown);
         assert_eq!(presumed(Ascending, None, true), TaskStatus::Unknown);
         assert_eq!(presumed(Ascending, Some(8), false), TaskStatus::Unknown);

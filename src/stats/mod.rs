@@ -364,7 +364,7 @@ impl Statistics {
         }
     }
 
-    fn priority(&mut self, task: TaskId, priority: u32, change: PriorityChange, order: PriorityOrder) {
+    fn priority(&mut self, task: TaskId, priority: i32, change: PriorityChange, order: PriorityOrder) {
         let Some(state) = self.tasks.get_mut(task.index()) else { return };
         match change {
             PriorityChange::Set | PriorityChange::Base => {

@@ -78,7 +78,7 @@ pub struct TaskReport {
     /// Whether it is the idle task.
     pub is_idle: bool,
     /// Its highest priority without inheritance.
-    pub priority: Option<u32>,
+    pub priority: Option<i32>,
     /// The time it ran on all cores, without traced interrupts.
     pub run_ns: u64,
     /// The same, in per cent of the known time of the cores that it ran on.

@@ -29,7 +29,7 @@ pub(super) struct TaskState {
     pub(super) suspended_ns: u64,
     /// From being made ready to running.
     pub(super) latency: Distribution,
-    pub(super) priority: Option<u32>,
+    pub(super) priority: Option<i32>,
     pub(super) stack_free_bytes: Option<u32>,
 }
 

@@ -200,7 +200,7 @@ fn tasks(report: &StatisticsReport) -> Table {
             row.push(cores.join(","));
         }
         row.extend([
-            task.priority.map_or_else(|| "-".into(), |priority| priority.cast_signed().to_string()),
+            task.priority.map_or_else(|| "-".into(), |priority| priority.to_string()),
             percent(task.cpu_percent),
             duration(task.run_ns),
             task.runs.count.to_string(),

@@ -57,7 +57,7 @@ impl Timeline {
             EventKind::Suspended(_) => "suspended",
             EventKind::Resumed { .. } => "resumed",
             EventKind::Priority { priority, change, .. } => {
-                number = Some(("priority", u64::from(priority)));
+                number = Some(("priority", i64::from(priority)));
                 match change {
                     PriorityChange::Set => "priority set",
                     PriorityChange::Inherit => "priority inherited",
@@ -68,7 +68,7 @@ impl Timeline {
             }
             EventKind::Waiting(wait) => {
                 subject = wait.object.map(|object| ("object", object_name(&at.entities.objects[object.index()])));
-                number = Some(("kernel_ticks", u64::from(wait.kernel_ticks)));
+                number = Some(("kernel_ticks", i64::from(wait.kernel_ticks)));
                 match wait.reason {
                     WaitReason::Delay => "delay",
                     WaitReason::DelayUntil => "delay until",
@@ -83,11 +83,11 @@ impl Timeline {
             }
             EventKind::WaitingForBits { object, bits, .. } => {
                 subject = Some(("object", object_name(&at.entities.objects[object.index()])));
-                number = Some(("bits", u64::from(bits)));
+                number = Some(("bits", i64::from(bits)));
                 "wait for bits"
             }
             EventKind::WaitingForNotification { index, .. } => {
-                number = Some(("index", u64::from(index)));
+                number = Some(("index", i64::from(index)));
                 "wait for notification"
             }
             EventKind::TaskReported { state, .. } => match state {
@@ -97,29 +97,29 @@ impl Timeline {
                 ReportedState::Deleted => "is deleted",
             },
             EventKind::StackFree { bytes, .. } => {
-                number = Some(("bytes", u64::from(bytes)));
+                number = Some(("bytes", i64::from(bytes)));
                 "least free stack"
             }
             EventKind::Notify { value, .. } => {
-                number = Some(("value", u64::from(value)));
+                number = Some(("value", i64::from(value)));
                 "notify"
             }
             EventKind::Notified { value, .. } => {
-                number = Some(("value", u64::from(value)));
+                number = Some(("value", i64::from(value)));
                 "notified"
             }
             EventKind::Heap { op, bytes, .. } => {
-                number = Some(("bytes", u64::from(bytes)));
+                number = Some(("bytes", i64::from(bytes)));
                 if op == HeapOp::Allocate { "malloc" } else { "free" }
             }
             EventKind::Stream { object, op, bytes, .. } => {
                 subject = Some(("object", object_name(&at.entities.objects[object.index()])));
-                number = Some(("bytes", u64::from(bytes)));
+                number = Some(("bytes", i64::from(bytes)));
                 if op == StreamOp::Send { "send" } else { "receive" }
             }
             EventKind::Bits { object, op, bits, after } => {
                 subject = Some(("object", object_name(&at.entities.objects[object.index()])));
-                number = Some(("bits", u64::from(if bits == 0 { after } else { bits })));
+                number = Some(("bits", i64::from(if bits == 0 { after } else { bits })));
                 match op {
                     BitsOp::Set => "set bits",
                     BitsOp::Clear => "clear bits",
@@ -134,12 +134,12 @@ impl Timeline {
                 let name =
                     at.entities.functions.get(function.index()).map_or_else(String::new, |function| function.name.to_string());
                 subject = Some(("function", name));
-                number = Some(("depth", u64::from(depth.max(0).unsigned_abs())));
+                number = Some(("depth", i64::from(depth.max(0))));
                 "call ended"
             }
             EventKind::Timer { object, op, kernel_ticks } => {
                 subject = Some(("object", object_name(&at.entities.objects[object.index()])));
-                number = Some(("kernel_ticks", u64::from(kernel_ticks)));
+                number = Some(("kernel_ticks", i64::from(kernel_ticks)));
                 match op {
                     TimerOp::Reported { .. } => "timer state",
                     TimerOp::Create { .. } => "create",
@@ -155,23 +155,23 @@ impl Timeline {
             }
             EventKind::Depth { object, depth } => {
                 subject = Some(("object", object_name(&at.entities.objects[object.index()])));
-                number = Some(("depth", u64::from(depth)));
+                number = Some(("depth", i64::from(depth)));
                 "nested"
             }
             EventKind::Capacity { object, items, .. } => {
                 subject = Some(("object", object_name(&at.entities.objects[object.index()])));
-                number = Some(("items", u64::from(items)));
+                number = Some(("items", i64::from(items)));
                 "capacity"
             }
             EventKind::IsrEnter(isr) | EventKind::IsrExit(isr) => {
                 let entity = &at.entities.isrs[isr.index()];
                 subject = entity.name.as_ref().map(|name| ("isr", name.to_string()));
-                number = Some(("isr_number", u64::from(entity.number)));
+                number = Some(("isr_number", i64::from(entity.number)));
                 if matches!(event.kind, EventKind::IsrEnter(_)) { "ISR enter" } else { "ISR exit" }
             }
             EventKind::Object { object, op, level, .. } => {
                 subject = Some(("object", object_name(&at.entities.objects[object.index()])));
-                number = level.get().map(|level| ("level", u64::from(level)));
+                number = level.get().map(|level| ("level", i64::from(level)));
                 match op {
                     ObjectOp::Create => "create",
                     ObjectOp::Send => "send",
@@ -187,7 +187,7 @@ impl Timeline {
             }
             EventKind::ObjectLevel { object, level } => {
                 subject = Some(("object", object_name(&at.entities.objects[object.index()])));
-                number = Some(("level", u64::from(level)));
+                number = Some(("level", i64::from(level)));
                 "level"
             }
             EventKind::Posted { to: machine, signal, .. } => {
@@ -235,7 +235,7 @@ impl Timeline {
             }
             EventKind::MachinePriority { machine, priority } => {
                 subject = Some(("machine", at.entities.machines[machine.index()].name.to_string()));
-                number = Some(("priority", u64::from(priority)));
+                number = Some(("priority", i64::from(priority)));
                 "priority"
             }
             EventKind::Publish { signal, .. } => {
@@ -276,7 +276,7 @@ impl Timeline {
             }
             EventKind::Value { lane, value } => {
                 subject = Some(("marker", lane_name(&at.entities.lanes[lane.index()])));
-                number = Some(("value", value.get().cast_unsigned()));
+                number = Some(("value", value.get()));
                 "value"
             }
         };
@@ -288,7 +288,7 @@ impl Timeline {
         }
         if let Some((key, value)) = number {
             let name = self.writer.name(key);
-            let value = if key == "value" { NoteValue::Int(value.cast_signed()) } else { NoteValue::Uint(value) };
+            let value = if key == "value" || value < 0 { NoteValue::Int(value) } else { NoteValue::Uint(value.cast_unsigned()) };
             self.writer.note(Note { name, value });
         }
         if let Some(text) = annotations.text(at) {

@@ -33,7 +33,7 @@ pub struct TaskState {
     unshown: Option<(u64, PrevState)>,
     /// In the list of tasks that a gap visits.
     touched: bool,
-    priority: Option<u32>,
+    priority: Option<i32>,
     last_core: Option<CoreId>,
     pub(super) drawn: Option<Drawn>,
     /// The name of a mutex's slice while this task holds it.
@@ -46,7 +46,7 @@ pub struct TaskState {
     /// The target of its next wait: bits of an event group, or one of its notifications.
     pub(super) awaited: Option<u32>,
     /// The highest priority that was set (not inherited), for the order of the processes.
-    pub(super) top_priority: Option<u32>,
+    pub(super) top_priority: Option<i32>,
 }
 
 /// A wait, or a suspension, that a loss cut off. If an end of it follows and nothing else, the task was in it all the time.
@@ -81,7 +81,7 @@ impl Timeline {
 
     fn viewer_priority(&self, task: TaskId) -> i32 {
         // The viewer hatches slices with a priority below 100 as real-time.
-        100 + self.tasks[task.index()].priority.unwrap_or(0).cast_signed().clamp(0, 1 << 20)
+        100 + self.tasks[task.index()].priority.unwrap_or(0).clamp(0, 1 << 20)
     }
 
     /// A separate function: with the steps that are inlined here it needs all registers.
@@ -474,7 +474,7 @@ impl Timeline {
         self.writer.instant(drawn.thread, time_ns, SliceName::Name(label), by.as_slice(), None);
     }
 
-    pub(super) fn priority(&mut self, task: TaskId, priority: u32, change: PriorityChange, at: &At<'_>) {
+    pub(super) fn priority(&mut self, task: TaskId, priority: i32, change: PriorityChange, at: &At<'_>) {
         let drawn = self.drawn(task, at);
         let state = &mut self.tasks[task.index()];
         let before = state.priority.replace(priority);
@@ -497,14 +497,14 @@ impl Timeline {
         }
         if before != Some(priority) {
             let track = self.priority_track(task, drawn);
-            self.writer.counter(track, at.time_ns, i64::from(priority.cast_signed()));
+            self.writer.counter(track, at.time_ns, i64::from(priority));
         }
         let verb = match change {
             PriorityChange::Set | PriorityChange::Reported | PriorityChange::Base => return,
             PriorityChange::Inherit => self.words.inherits_priority,
             PriorityChange::Disinherit => self.words.priority_restored,
         };
-        let value = match i64::from(priority.cast_signed()) {
+        let value = match i64::from(priority) {
             value @ ..0 => NoteValue::Int(value),
             value => NoteValue::Uint(value.cast_unsigned()),
         };

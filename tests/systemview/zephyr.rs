@@ -70,9 +70,7 @@ fn mutexes_lend_priorities() {
     let mut changes = Vec::new();
     subject().resolve(&stream.bytes, 1 << 20, |batch, _| {
         changes.extend(batch.events.iter().filter_map(|event| match event.kind {
-            EventKind::Priority { priority, change, .. } if change != PriorityChange::Reported => {
-                Some((priority.cast_signed(), change))
-            }
+            EventKind::Priority { priority, change, .. } if change != PriorityChange::Reported => Some((priority, change)),
             _ => None,
         }));
     });

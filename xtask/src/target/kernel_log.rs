@@ -32,7 +32,7 @@ pub struct Comparison {
 #[derive(Default)]
 struct State {
     current: Option<TaskId>,
-    priorities: HashMap<TaskId, u32>,
+    priorities: HashMap<TaskId, i32>,
     /// Levels of queues, fills of streams, bits.
     levels: HashMap<ObjectId, u32>,
     /// Of mutexes.

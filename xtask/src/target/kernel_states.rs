@@ -20,7 +20,7 @@ pub type Compared = BTreeMap<&'static str, (u64, u64)>;
 struct State {
     tasks: TaskStates,
     current: HashMap<u16, TaskId>,
-    priorities: HashMap<TaskId, u32>,
+    priorities: HashMap<TaskId, i32>,
     /// Levels of queues, fills of streams, bits.
     levels: HashMap<ObjectId, u32>,
     /// Of mutexes that are held.
@@ -156,14 +156,14 @@ impl State {
             let position = entities.objects.iter().position(|object| object.name.as_deref() == Some(name));
             position.map(|index| ObjectId(index as u32)).with_context(|| format!("there is no object {name}"))
         };
-        let known = |value: Option<&u32>| value.map_or("unknown".to_owned(), u32::to_string);
+        let known = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
         let of_object = |kind, has| Found { kind, has, says, task: None };
-        let level = |object| known(self.levels.get(&object));
+        let level = |object| known(self.levels.get(&object).map(u32::to_string));
         Ok(match kind {
             "T" => {
                 let position = entities.tasks.iter().position(|task| task.name.as_deref() == Some(name));
                 let task = TaskId(position.with_context(|| format!("there is no task {name}"))? as u32);
-                let has = known(self.priorities.get(&task));
+                let has = known(self.priorities.get(&task).map(i32::to_string));
                 Found { kind: "priorities", has, says: words.next().unwrap_or(""), task: Some((task, says)) }
             }
             // It is reset, and something may come in between the hook and that.

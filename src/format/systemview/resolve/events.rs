@@ -151,7 +151,7 @@ impl<'b> Scene<'_, 'b, '_> {
             id::TASK_INFO if !self.input.is_copy => {
                 if let Some(task) = self.described_task() {
                     let priority = self.payload.number();
-                    self.push(EventKind::Priority { task, priority, change: PriorityChange::Reported });
+                    self.push(EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Reported });
                 }
             }
             id::STACK_INFO if !self.input.is_copy => {
@@ -840,13 +840,13 @@ impl<'b> Scene<'_, 'b, '_> {
                     Role::Resume => EventKind::Resumed { task, from_isr },
                     Role::SetPriority => {
                         let change = if is_zephyr { self.zephyrs_change() } else { PriorityChange::Set };
-                        EventKind::Priority { task, priority: values[1] as u32, change }
+                        EventKind::Priority { task, priority: values[1] as i32, change }
                     }
                     Role::InheritPriority => {
-                        EventKind::Priority { task, priority: values[1] as u32, change: PriorityChange::Inherit }
+                        EventKind::Priority { task, priority: values[1] as i32, change: PriorityChange::Inherit }
                     }
                     Role::DisinheritPriority => {
-                        EventKind::Priority { task, priority: values[1] as u32, change: PriorityChange::Disinherit }
+                        EventKind::Priority { task, priority: values[1] as i32, change: PriorityChange::Disinherit }
                     }
                     _ => EventKind::TaskDeleted(task),
                 }

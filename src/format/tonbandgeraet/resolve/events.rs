@@ -226,16 +226,16 @@ impl Scene<'_> {
                     on_core.touched = Touched::Prioritised(task_id);
                 }
                 let task = entity!(ids.task(task_id, scope, entities));
-                event!(EventKind::Priority { task, priority, change: PriorityChange::Set })
+                event!(EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Set })
             }
             Record::TaskPriorityInherit { task_id, priority, .. } => {
                 let task = entity!(ids.task(task_id, scope, entities));
-                event!(EventKind::Priority { task, priority, change: PriorityChange::Inherit })
+                event!(EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Inherit })
             }
             Record::TaskPriorityDisinherit { task_id, priority, .. } => {
                 on_core.touched = Touched::Prioritised(task_id);
                 let task = entity!(ids.task(task_id, scope, entities));
-                event!(EventKind::Priority { task, priority, change: PriorityChange::Disinherit })
+                event!(EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Disinherit })
             }
             Record::TaskCreated { task_id, .. } => {
                 on_core.touched = Touched::Created(task_id);
@@ -342,7 +342,7 @@ impl Scene<'_> {
             }
             Record::TaskState { task_id, state, priority, .. } => {
                 let task = entity!(ids.task(task_id, scope, entities));
-                let kind = EventKind::Priority { task, priority, change: PriorityChange::Reported };
+                let kind = EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Reported };
                 out.batch.events.push(Event { time, core, kind });
                 let state = match state {
                     TaskState::Running if running == Some(task) || cores > 1 => return,
@@ -362,7 +362,7 @@ impl Scene<'_> {
                 // The kernel puts it on the ready list of its priority again, though that is the same.
                 on_core.touched = Touched::Prioritised(task_id);
                 let task = entity!(ids.task(task_id, scope, entities));
-                event!(EventKind::Priority { task, priority, change: PriorityChange::Base })
+                event!(EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Base })
             }
             Record::TaskStack { task_id, free_bytes, .. } => {
                 event!(EventKind::StackFree { task: entity!(ids.task(task_id, scope, entities)), bytes: free_bytes })

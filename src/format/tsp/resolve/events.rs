@@ -104,7 +104,7 @@ impl InputResolver {
                     id::TASK_PRIORITY_DISINHERIT => PriorityChange::Disinherit,
                     _ => PriorityChange::Set,
                 };
-                EventKind::Priority { task, priority: u32::from(second), change }
+                EventKind::Priority { task, priority: i32::from(second), change }
             }
             id::TASK_CREATE => match self.task(first, timed, out) {
                 Some(task) => EventKind::TaskCreated(task),

@@ -271,7 +271,7 @@ impl Scene<'_, '_> {
             };
             self.kernel.threads.insert(pointer, thread);
             if let Some(priority) = priority {
-                self.push(EventKind::Priority { task, priority, change: PriorityChange::Reported });
+                self.push(EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Reported });
             }
         }
         self.kernel.threads.get_mut(pointer)
@@ -372,7 +372,7 @@ impl Scene<'_, '_> {
                 _ => PriorityChange::Disinherit,
             };
             let task = thread.task;
-            self.push(EventKind::Priority { task, priority, change });
+            self.push(EventKind::Priority { task, priority: priority.cast_signed(), change });
         }
     }
 

@@ -87,7 +87,7 @@ impl Scene<'_, '_> {
                     (thread.priority, thread.has_priority) = (Some(one), true);
                     let task = thread.task;
                     self.push(EventKind::TaskCreated(task));
-                    self.push(EventKind::Priority { task, priority: one, change: PriorityChange::Set });
+                    self.push(EventKind::Priority { task, priority: one.cast_signed(), change: PriorityChange::Set });
                 }
             }
             id::THREAD_DELETE => {
@@ -117,7 +117,7 @@ impl Scene<'_, '_> {
                 if let Some(thread) = self.thread(object) {
                     (thread.priority, thread.is_set) = (Some(one), true);
                     let task = thread.task;
-                    self.push(EventKind::Priority { task, priority: one, change: PriorityChange::Set });
+                    self.push(EventKind::Priority { task, priority: one.cast_signed(), change: PriorityChange::Set });
                 }
             }
             id::TIMER_CREATE => {
