@@ -473,6 +473,8 @@ fn whatever_was_saved_can_be_the_base() {
     fs::write(path("report.json.zst"), zstd::encode_all(&*report, 1).unwrap()).unwrap();
     let (_, _, said) = run(&format!("diff {} after.bin", path("base.json")));
     assert!(said.contains("base.json: a baseline of 3 runs\n"), "{said}");
+    let (status, _, error) = run(&format!("baseline after.bin {}", path("base.json")));
+    assert!(status == 1 && error.contains("base.json is a baseline of several runs"), "{error}");
     for base in ["base.json", "report.json", "report.ndjson", "base.json.gz", "report.json.zst"] {
         let (status, said, error) = run(&format!("diff -q --fail-over 50% {} after.bin", path(base)));
         assert_eq!(status, 3, "{base}: {said}{error}");

@@ -45,8 +45,14 @@ pub(super) fn main(args: &BaselineArgs) -> Result<Status, PlanError> {
     let mut summaries = Summaries::new(recordings.len(), args.more.skip_unrecognised, reading.verbosity);
     for sources in &recordings {
         let (inputs, figures) = measure(sources, &reading, &options, &output, &mut summaries);
+        let name = sources.first().map_or_else(String::new, SourceName::as_typed);
         match figures {
-            Some(figures) => runs.push((sources.first().map_or_else(String::new, SourceName::as_typed), figures)),
+            Some(figures) if figures.iter().any(|figure| figure.runs.is_some_and(|runs| runs.count > 1)) => {
+                return Err(PlanError::File(format!(
+                    "{name} is a baseline of several runs, and would count as one without their spread: name the runs themselves"
+                )));
+            }
+            Some(figures) => runs.push((name, figures)),
             None if summaries.skips(&inputs) => {}
             None => status = Status::Failed,
         }
