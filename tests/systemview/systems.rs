@@ -3,7 +3,7 @@
 use traceconv::format::OptionValue;
 use traceconv::format::systemview::encode::{numbers, numbers_and_text};
 use traceconv::format::systemview::record::{extended, id};
-use traceconv::model::{ArgValue, Entities, EventKind, RecordedWaits, TaskId, TaskKind, losses};
+use traceconv::model::{ArgValue, Entities, EventKind, RecordedWaits, Task, TaskId, TaskKind, losses};
 
 use crate::captures::{Stream, small};
 use crate::meaning::{called, lost};
@@ -104,6 +104,62 @@ fn a_thread_of_threadx_that_stays_ready_does_not_wait() {
     let mut all = scheduled(&stream);
     all.retain(|event| event != "run worker");
     assert_eq!(all, waits);
+}
+
+/// SEGGER's hooks for ThreadX record the state of each thread that leaves its core. One that was ready is not drawn as waiting where it is made ready once
+/// more, as if its priority has changed. Other hooks do not record the state, some not even who becomes ready.
+#[test]
+fn a_thread_of_threadx_has_the_recorded_state() {
+    let recorded = |stream: &Stream| {
+        let mut waits = None;
+        subject().resolve(&stream.bytes, 1 << 20, |_, entities: &Entities| {
+            let is_main = |task: &&Task| task.name.as_deref() == Some("main");
+            waits = entities.tasks.iter().find(is_main).map(|task| task.waits);
+        });
+        let details = convert(&stream.bytes, Cut::WHOLE).summary.facts.details;
+        (waits, details.iter().any(|detail| detail.name == "states of tasks"))
+    };
+    let switch = |cause: u32| {
+        let mut stream = small("N=x,O=ThreadX,D=y");
+        stream.n(id::TASK_STOP_READY, &[1, cause]).n(id::TASK_START_EXEC, &[2]);
+        stream
+    };
+    assert_eq!(recorded(&switch(4)), (Some(RecordedWaits::All), false));
+    assert_eq!(recorded(&switch(0)), (Some(RecordedWaits::Nothing), true));
+    assert_eq!(recorded(switch(0).n(id::TASK_START_READY, &[1])), (Some(RecordedWaits::Ends), false));
+}
+
+/// That a thread of ThreadX suspends or terminates another one is recorded only as a call, with its address or its id. What the arguments are, the
+/// sources do not say: a value that is no thread means nothing. A thread that has ended, maybe before the recording, can't be suspended.
+#[test]
+fn threads_of_threadx_are_suspended_and_terminated_by_calls() {
+    const SUSPEND: u16 = 101;
+    const TERMINATE: u16 = 102;
+    let (main, worker) = (0x2000_0004, 0x2000_0008);
+    let mut stream = small("N=x,O=ThreadX,D=y");
+    stream.n(SUSPEND, &[worker]).n(id::TASK_START_READY, &[2]).n(SUSPEND, &[worker]).n(id::TASK_START_READY, &[2]);
+    stream.n(SUSPEND, &[2]).n(SUSPEND, &[main]).n(TERMINATE, &[1]).n(SUSPEND, &[0]).n(TERMINATE, &[]).n(SUSPEND, &[0x2000_4000]);
+    stream.n(TERMINATE, &[worker]).n(SUSPEND, &[worker]).n(id::TASK_STOP_READY, &[1, 0]).n(id::TASK_START_EXEC, &[3]);
+    stream.n(SUSPEND, &[main]).n(id::TASK_STOP_READY, &[3, 2]).n(id::TASK_START_EXEC, &[1]).n(SUSPEND, &[3]);
+    let worker = ["ready worker", "suspend worker", "ready worker", "suspend worker", "delete worker"];
+    assert_eq!(scheduled(&stream), [&worker[..], &["run IDLE", "suspend main", "delete IDLE", "run main"]].concat());
+}
+
+/// A thread of ThreadX that is terminated within a call does not return from it. If it starts anew, its calls are not within that one.
+#[test]
+fn calls_of_threadx_end_with_their_thread() {
+    const SLEEP: u16 = 99;
+    const TERMINATE: u16 = 102;
+    let mut stream = small("N=x,O=ThreadX,D=y");
+    stream.n(id::TASK_STOP_READY, &[1, 0]).n(id::TASK_START_EXEC, &[2]).n(SLEEP, &[5]).n(id::TASK_STOP_READY, &[2, 4]);
+    stream.n(id::TASK_START_EXEC, &[1]).n(TERMINATE, &[0x2000_0008]).n(id::END_CALL, &[TERMINATE.into(), 0]);
+    stream.n(id::TASK_START_READY, &[2]).n(id::TASK_STOP_READY, &[1, 0]).n(id::TASK_START_EXEC, &[2]);
+    // None of its own is open.
+    let ends = |stream: &Stream| lost(&convert(&stream.bytes, Cut::WHOLE), losses::SPAN_END_WITHOUT_BEGIN).0;
+    assert_eq!(ends(stream.n(id::END_CALL, &[SLEEP.into(), 0])), 1);
+    // It terminates itself.
+    stream.n(TERMINATE, &[2]).n(id::TASK_STOP_READY, &[2, 2]).n(id::TASK_START_EXEC, &[2]);
+    assert_eq!(ends(stream.n(id::END_CALL, &[TERMINATE.into(), 0])), 2);
 }
 
 /// Zephyr and others record each switch with two packets. Nothing idles between them.

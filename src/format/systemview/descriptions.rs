@@ -102,6 +102,8 @@ impl Role {
             "k_thread_abort" => Role::DeleteTask,
             "k_thread_priority_set" => Role::SetPriority,
             "k_mutex_lock" => Role::Lock,
+            "tx_thread_suspend" => Role::Suspend,
+            "tx_thread_terminate" => Role::DeleteTask,
             "k_mutex_unlock" => Role::Unlock,
             "function_enter" => Role::EnterFunction,
             "function_exit" => Role::ExitFunction,

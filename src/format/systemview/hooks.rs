@@ -73,10 +73,17 @@ impl Hooks {
         })
     }
 
-    /// Whether they record each task that begins to wait, where it leaves the list of ready tasks.
+    /// Whether they record each task that begins to wait, where it leaves the list of ready tasks, or its state at each switch: those of ThreadX do the
+    /// second if there are causes.
     #[must_use]
-    pub fn record_waits(self) -> bool {
-        self == Hooks::Mynewt
+    pub fn record_waits(self, has_causes: bool) -> bool {
+        self == Hooks::Mynewt || self == Hooks::ThreadX && has_causes
+    }
+
+    /// Whether a task that stops being ready may only stop running: hooks that are made for ThreadX's notifications of switches do not know more.
+    #[must_use]
+    pub fn stop_for_any_cause(self) -> bool {
+        self == Hooks::ThreadX
     }
 
     /// Whether they record each task that becomes ready.

@@ -1,5 +1,7 @@
 //! The events of each packet.
 
+#[path = "threadx.rs"]
+mod threadx;
 #[path = "zephyr.rs"]
 mod zephyr;
 
@@ -120,6 +122,9 @@ impl<'b> Scene<'_, 'b, '_> {
                     // It was ready, and is now in the list of another priority.
                     && !(is_moving || moved == Some(task) || self.input.is_no_wake_up)
                 {
+                    if self.context.shared.hooks == Hooks::ThreadX {
+                        self.input.alive.insert(task);
+                    }
                     let from_isr = from_isr || self.is_by_untraced_timer(task);
                     self.push(EventKind::Ready { task, from_isr });
                 }
@@ -359,9 +364,10 @@ impl<'b> Scene<'_, 'b, '_> {
     /// The running task will leave its core, for the cause in the packet. ThreadX's is the state of the thread, and recorded at each switch.
     fn push_reason(&mut self, task: TaskId) {
         let reason = if self.context.shared.hooks == Hooks::ThreadX {
+            self.input.alive.insert(task);
             match self.payload.number() {
                 0 => return,
-                1 | 2 => return self.push(EventKind::TaskDeleted(task)),
+                1 | 2 => return self.end_thread(task),
                 3 => return self.push(EventKind::Suspended(task)),
                 4 => WaitReason::Delay,
                 6 | 13 => WaitReason::Receive,
@@ -816,6 +822,9 @@ impl<'b> Scene<'_, 'b, '_> {
             _ => {
                 let Some(task) = self.subject(values[0]) else { return };
                 let is_zephyr = self.context.shared.hooks == Hooks::Zephyr;
+                if self.context.shared.hooks == Hooks::ThreadX {
+                    return self.change_other_thread(task, label.role);
+                }
                 if label.role == Role::SetPriority && !is_zephyr {
                     self.state().moved = Some(task);
                 }

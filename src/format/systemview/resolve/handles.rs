@@ -10,7 +10,7 @@ use super::super::descriptions::{Description, Descriptions, Kernel, Kind, Role, 
 use super::super::functions::{self, ModuleEvents};
 use super::super::hooks::Hooks;
 use super::super::packet::Reading;
-use super::super::scan::{HEAP_EVENT, HEAP_MODULE, Init, Named, Setup};
+use super::super::scan::{HEAP_EVENT, HEAP_MODULE, Init, Named, ScanFacts, Setup};
 use super::names::Names;
 use crate::clock::SESSIONS_LIMIT;
 use crate::model::{
@@ -175,8 +175,9 @@ impl Shared {
         let is_espressif = setups.iter().any(|setup| setup.reading == Reading::CoreBit);
         let kernel = if is_espressif { Some(Kernel::FreeRtosEspressif) } else { hooks.kernel(os) };
         // Where the hooks record it, no task was made ready.
-        let has_readiness = is_espressif || hooks.record_readiness() || facts().any(|facts| facts.has_readiness);
-        let waits = match hooks.record_waits() {
+        let is_recorded = |facts: &ScanFacts| if hooks.stop_for_any_cause() { facts.has_wake_ups } else { facts.has_readiness };
+        let has_readiness = is_espressif || hooks.record_readiness() || facts().any(is_recorded);
+        let waits = match hooks.record_waits(facts().any(|facts| facts.has_causes)) {
             true => RecordedWaits::All,
             false if has_readiness => RecordedWaits::Ends,
             false => RecordedWaits::Nothing,
@@ -436,6 +437,11 @@ impl Shared {
         })?;
         self.ids(session)?.tasks.insert(key, task);
         Some(task)
+    }
+
+    /// The task of an id, if something was recorded of it.
+    pub fn seen_task(&mut self, id: u32, life: u32, session: u32) -> Option<TaskId> {
+        self.ids(session)?.tasks.get(u64::from(life) << 32 | u64::from(id))
     }
 
     pub fn idle(&mut self, core: CoreId, session: u32, entities: &mut Entities) -> Option<TaskId> {

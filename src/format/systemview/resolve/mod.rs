@@ -185,6 +185,8 @@ struct InputResolver {
     open_functions: FxHashMap<LaneId, OpenFunctions>,
     /// Zephyr: the threads that sleep.
     sleepers: FxHashSet<TaskId>,
+    /// ThreadX: the threads that are known to be ready, to wait or to be suspended.
+    alive: FxHashSet<TaskId>,
     /// Whether its version records that a thread that sleeps, or another one that is suspended, stops being ready: then it does so there, not at the call.
     sleeps_are_recorded: bool,
     suspensions_are_recorded: bool,
@@ -302,6 +304,7 @@ impl Resolver {
                 pending: Vec::new(),
                 open_functions: FxHashMap::default(),
                 sleepers: FxHashSet::default(),
+                alive: FxHashSet::default(),
                 sleeps_are_recorded: false,
                 suspensions_are_recorded: false,
             });
@@ -659,6 +662,7 @@ impl InputResolver {
         }
         self.open_functions.clear();
         self.sleepers.clear();
+        self.alive.clear();
     }
 
     /// Resolves some packets of a part.

@@ -64,6 +64,9 @@ impl Scene<'_, '_, '_> {
     /// The task that a call is about: by its id, or as Zephyr records it, mostly by its address.
     pub(super) fn subject(&mut self, value: u64) -> Option<TaskId> {
         let is_raw = self.context.shared.hooks == Hooks::Zephyr;
-        self.task_or_running(if is_raw { self.input.init.id(value) } else { value })
+        match self.context.shared.hooks {
+            Hooks::ThreadX => self.seen_thread(value),
+            _ => self.task_or_running(if is_raw { self.input.init.id(value) } else { value }),
+        }
     }
 }

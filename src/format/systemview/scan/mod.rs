@@ -198,6 +198,10 @@ pub struct ScanFacts {
     is_idle: bool,
     /// Whether tasks become ready, or stop being so.
     pub has_readiness: bool,
+    /// Whether tasks become ready.
+    pub has_wake_ups: bool,
+    /// Whether a task stops being ready for a cause other than 0.
+    pub has_causes: bool,
     /// The configuration.
     pub init: Option<Init>,
     /// The descriptions of the system, each once.
@@ -403,6 +407,8 @@ impl ScanFacts {
                 self.has_readiness = true;
                 // µC/OS-II says right before it creates a task that it is ready: nobody else had its id before.
                 self.note(Kind::Tasks(place + u64::from(packet.bytes)), fields.number());
+                self.has_wake_ups |= packet.id == id::TASK_START_READY;
+                self.has_causes = self.has_causes || packet.id == id::TASK_STOP_READY && fields.number() != 0;
             }
             id::TASK_CREATE | id::TASK_TERMINATE => {
                 let task = fields.number();
@@ -599,6 +605,8 @@ impl ScanFacts {
         self.longest = self.longest.max(next.longest);
         self.is_idle |= next.is_idle;
         self.has_readiness |= next.has_readiness;
+        self.has_wake_ups |= next.has_wake_ups;
+        self.has_causes |= next.has_causes;
         self.by_bits.iter_mut().zip(next.by_bits).for_each(|(all, next)| *all += next);
         self.init = self.init.or(next.init);
         next.descriptions.into_iter().for_each(|text| _ = insert(&mut self.descriptions, text, &mut excess));
