@@ -145,7 +145,7 @@ fn threads_of_threadx_are_suspended_and_terminated_by_calls() {
     assert_eq!(scheduled(&stream), [&worker[..], &["run IDLE", "suspend main", "delete IDLE", "run main"]].concat());
 }
 
-/// A thread of ThreadX that is terminated within a call does not return from it. If it starts anew, its calls are not within that one.
+/// A thread of ThreadX that is terminated within a call does not return from it. If it starts again, its calls are not within that one.
 #[test]
 fn calls_of_threadx_end_with_their_thread() {
     const SLEEP: u16 = 99;

@@ -26,7 +26,7 @@ impl Scene<'_, '_, '_> {
         }
     }
 
-    /// A thread has ended, and with it the calls that it was in. It may start anew (`tx_thread_reset`).
+    /// A thread has ended, and with it the calls that it was in. It may start again (`tx_thread_reset`).
     #[cold]
     pub(super) fn end_thread(&mut self, task: TaskId) {
         self.input.alive.remove(&task);
