@@ -5,7 +5,7 @@ use super::Scene;
 use crate::model::{EventKind, TaskId};
 
 impl Scene<'_, '_, '_> {
-    /// The thread that an argument names, by its address or its id. The sources do not say what the arguments are: another value names none, and a thread
+    /// The thread that an argument names, by its address or its id. The sources do not describe the arguments: another value names none, and a thread
     /// that nothing was recorded of has no state to change.
     pub(super) fn seen_thread(&mut self, value: u64) -> Option<TaskId> {
         let id = u32::try_from(self.input.init.id(value)).ok()?;
