@@ -61,12 +61,12 @@ impl Scene<'_, '_, '_> {
         }
     }
 
-    /// The task that a call is about: by its id, or as Zephyr records it, mostly by its address.
+    /// The task that a call is about: by its id, or as Zephyr mostly and ThreadX perhaps record it, by its address.
     pub(super) fn subject(&mut self, value: u64) -> Option<TaskId> {
-        let is_raw = self.context.shared.hooks == Hooks::Zephyr;
         match self.context.shared.hooks {
             Hooks::ThreadX => self.seen_thread(value),
-            _ => self.task_or_running(if is_raw { self.input.init.id(value) } else { value }),
+            Hooks::Zephyr => self.task_or_running(self.input.init.id(value)),
+            _ => self.task_or_running(value),
         }
     }
 }
