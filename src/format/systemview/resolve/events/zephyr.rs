@@ -50,8 +50,33 @@ impl Scene<'_, '_, '_> {
         }
     }
 
+    /// A call changes a thread, unless the packets of its version say so too.
+    pub(super) fn change_thread(&mut self, task: TaskId, role: Role, priority: i32) {
+        let is_own = self.state().running == Some(task);
+        match role {
+            Role::Wake => self.state().woken = Some(task),
+            Role::Suspend => {
+                self.input.sleepers.remove(&task);
+                self.state().has_reason |= is_own;
+                if is_own || !self.input.suspensions_are_recorded {
+                    self.push(EventKind::Suspended(task));
+                }
+            }
+            Role::DeleteTask => {
+                self.input.sleepers.remove(&task);
+                self.forget_calls_of(task);
+                self.push(EventKind::TaskDeleted(task));
+            }
+            Role::SetPriority => {
+                let change = self.change_of_priority();
+                self.push(EventKind::Priority { task, priority, change });
+            }
+            _ => {}
+        }
+    }
+
     /// The kind of a change of priority that Zephyr records, by the innermost call: those of mutexes set priorities too.
-    pub(super) fn zephyrs_change(&mut self) -> PriorityChange {
+    fn change_of_priority(&mut self) -> PriorityChange {
         let innermost = self.calls().and_then(|lane| self.input.open_functions.get(&lane)?.innermost());
         let call = innermost.and_then(|call| self.context.shared.descriptions.get(u16::try_from(call).ok()?));
         match call.map(|call| call.role) {

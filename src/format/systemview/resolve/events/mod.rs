@@ -1,8 +1,6 @@
 //! The events of each packet.
 
-#[path = "threadx.rs"]
 mod threadx;
-#[path = "zephyr.rs"]
 mod zephyr;
 
 use super::super::descriptions::{Kind, Role, Values};
@@ -408,12 +406,10 @@ impl<'b> Scene<'_, 'b, '_> {
             }
             return;
         }
-        // Since version 4, Zephyr does not record that a thread that sleeps stops being ready.
-        let is_sleeping = std::mem::take(&mut self.state().is_sleeping);
         let Some(task) = self.state().running.take() else { return };
-        if is_sleeping && !self.input.sleeps_are_recorded {
-            self.input.sleepers.insert(task);
-            self.push(EventKind::Waiting(Wait { reason: WaitReason::Delay, object: None, kernel_ticks: u32::MAX }));
+        // Since version 4, Zephyr does not record that a thread that sleeps stops being ready.
+        if self.state().is_sleeping && !self.input.sleeps_are_recorded {
+            self.push_reason(task);
         }
         if self.context.shared.hooks == Hooks::EmbOs {
             self.push(EventKind::TaskDeleted(task));
@@ -821,43 +817,26 @@ impl<'b> Scene<'_, 'b, '_> {
             }
             _ => {
                 let Some(task) = self.subject(values[0]) else { return };
-                let is_zephyr = self.context.shared.hooks == Hooks::Zephyr;
-                if self.context.shared.hooks == Hooks::ThreadX {
-                    return self.change_other_thread(task, label.role);
+                match self.context.shared.hooks {
+                    Hooks::ThreadX => return self.change_other_thread(task, label.role),
+                    Hooks::Zephyr => return self.change_thread(task, label.role, values[1] as i32),
+                    _ => {}
                 }
-                if label.role == Role::SetPriority && !is_zephyr {
+                if label.role == Role::SetPriority {
                     self.state().moved = Some(task);
-                }
-                if label.role == Role::Suspend && is_zephyr && self.state().running == Some(task) {
-                    self.state().has_reason = true;
-                }
-                if label.role == Role::Wake {
-                    return self.state().woken = Some(task);
-                }
-                if is_zephyr && matches!(label.role, Role::Suspend | Role::DeleteTask) {
-                    self.input.sleepers.remove(&task);
-                }
-                let is_own = self.state().running == Some(task);
-                if is_zephyr && label.role == Role::Suspend && !is_own && self.input.suspensions_are_recorded {
-                    return;
-                }
-                if is_zephyr && label.role == Role::DeleteTask {
-                    self.forget_calls_of(task);
                 }
                 match label.role {
                     Role::Suspend => EventKind::Suspended(task),
                     Role::Resume => EventKind::Resumed { task, from_isr },
-                    Role::SetPriority => {
-                        let change = if is_zephyr { self.zephyrs_change() } else { PriorityChange::Set };
-                        EventKind::Priority { task, priority: values[1] as i32, change }
-                    }
+                    Role::SetPriority => EventKind::Priority { task, priority: values[1] as i32, change: PriorityChange::Set },
                     Role::InheritPriority => {
                         EventKind::Priority { task, priority: values[1] as i32, change: PriorityChange::Inherit }
                     }
                     Role::DisinheritPriority => {
                         EventKind::Priority { task, priority: values[1] as i32, change: PriorityChange::Disinherit }
                     }
-                    _ => EventKind::TaskDeleted(task),
+                    Role::DeleteTask => EventKind::TaskDeleted(task),
+                    _ => return,
                 }
             }
         };
