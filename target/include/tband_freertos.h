@@ -19,6 +19,9 @@ void tband_emit_one(uint32_t event, uint32_t a);
 void tband_hook_task_created(void *task, void *number, const char *name, uint32_t priority);
 void tband_hook_task_deleted(void *task, uint32_t task_id);
 void tband_hook_task_switched_in(uint32_t task_id);
+/* The holder of a mutex is about to get another priority, and has it. */
+void tband_hook_gives_up(uint32_t task_id, const void *priority);
+void tband_hook_gave_up(void);
 void tband_hook_queue_created(void *queue);
 void tband_hook_queue_deleted(void *queue, uint32_t queue_id);
 void tband_hook_queue_send(uint32_t event, uint32_t queue_id, uint32_t level, uint32_t length);
@@ -40,6 +43,19 @@ void tband_hook_heap(uint32_t event, const void *address, size_t bytes);
 void tband_hook_stream_name(void *stream, const char *name);
 void tband_hook_event_group_name(void *event_group, const char *name);
 #endif
+
+/* With an MPU an object may have a number as its handle. Only the kernel knows what it stands for: asked for the level or the number of an object,
+ * it passes by here. */
+extern const void *tband_asked;
+#define TBAND_ASKED(object)                                                                                                  \
+    do {                                                                                                                     \
+        if (portUSING_MPU_WRAPPERS == 1) {                                                                                   \
+            tband_asked = (object);                                                                                          \
+        }                                                                                                                    \
+    } while (0)
+#define traceENTER_uxQueueMessagesWaiting(xQueue_) TBAND_ASKED(xQueue_)
+#define traceENTER_xStreamBufferIsEmpty(xStream_) TBAND_ASKED(xStream_)
+#define traceENTER_uxEventGroupGetNumber(xGroup_) TBAND_ASKED(xGroup_)
 
 /* ---- Names given by the application ---------------------------------------------------------------------------------- */
 
@@ -75,7 +91,12 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 #define traceMOVED_TASK_TO_READY_STATE(pxTCB)                                                                                \
-    tband_emit_one(TBAND_EVT_TASK_TO_RDY_STATE, (uint32_t)(pxTCB)->uxTaskNumber)
+    do {                                                                                                                     \
+        if (TBAND_GIVES_UP()) {                                                                                              \
+            tband_hook_gave_up();                                                                                            \
+        }                                                                                                                    \
+        tband_emit_one(TBAND_EVT_TASK_TO_RDY_STATE, (uint32_t)(pxTCB)->uxTaskNumber);                                        \
+    } while (0)
 /* While the scheduler is suspended, a task that is made ready is on no ready list: the kernel moves it there when the scheduler goes on. But who
  * made it ready is who does so now. Kernels before V11 have no hook for it, but for notifications. */
 #define TBAND_READY_IF_PENDING(pxTCB)                                                                                        \
@@ -116,8 +137,26 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #endif
 #define traceTASK_PRIORITY_INHERIT(pxTCB, uxPriority_)                                                                       \
     tband_emit(TBAND_EVT_TASK_PRIORITY_INHERIT, (uint32_t)(pxTCB)->uxTaskNumber, (uint32_t)(uxPriority_), 0)
+/* Where a task gives up waiting for a mutex, its holder keeps the priority of those that still wait, but kernels before V10.4 say that it
+ * returns to its own. They have set the true one where they next pass by a macro, in the same critical section: whether the holder is
+ * ready, and so moved to another list, or not. */
+#define TBAND_GIVES_UP() (sizeof(__func__) == sizeof("vTaskPriorityDisinheritAfterTimeout"))
 #define traceTASK_PRIORITY_DISINHERIT(pxTCB, uxPriority_)                                                                    \
-    tband_emit(TBAND_EVT_TASK_PRIORITY_DISINHERIT, (uint32_t)(pxTCB)->uxTaskNumber, (uint32_t)(uxPriority_), 0)
+    do {                                                                                                                     \
+        if (TBAND_GIVES_UP() && tskKERNEL_VERSION_MAJOR == 10 && tskKERNEL_VERSION_MINOR < 4) {                              \
+            tband_hook_gives_up((uint32_t)(pxTCB)->uxTaskNumber, &(pxTCB)->uxPriority);                                      \
+        } else {                                                                                                             \
+            tband_emit(TBAND_EVT_TASK_PRIORITY_DISINHERIT, (uint32_t)(pxTCB)->uxTaskNumber, (uint32_t)(uxPriority_), 0);     \
+        }                                                                                                                    \
+    } while (0)
+#ifndef mtCOVERAGE_TEST_MARKER
+#define mtCOVERAGE_TEST_MARKER()                                                                                             \
+    do {                                                                                                                     \
+        if (TBAND_GIVES_UP()) {                                                                                              \
+            tband_hook_gave_up();                                                                                            \
+        }                                                                                                                    \
+    } while (0)
+#endif
 #endif
 
 /* ---- Queues, semaphores, mutexes, queue sets -------------------------------------------------------------------------- */

@@ -37,6 +37,39 @@
 #error "tband_portNUMBER_OF_CORES is lower than configNUMBER_OF_CORES: the kernel runs on cores that the tracer does not know."
 #endif
 
+/* ---- Handles of an MPU's wrappers ----------------------------------------------------------------------------------------------- */
+
+/* The wrappers of version 2 give handles that are numbers, and only they know the object: the kernel's hooks see it. From V11 on, which has hooks
+ * where the kernel is asked. */
+#if portUSING_MPU_WRAPPERS == 1 && tskKERNEL_VERSION_MAJOR >= 11
+#if configUSE_MPU_WRAPPERS_V1 == 0
+#define TBAND_HANDLES_ARE_NUMBERS 1
+#endif
+const void *tband_asked;
+#endif
+
+#ifdef TBAND_HANDLES_ARE_NUMBERS
+#include "event_groups.h"
+#include "stream_buffer.h"
+/* After those whose types it uses. */
+#include "mpu_prototypes.h"
+
+/* The object, from what the application has; NULL: there is none. `ask` makes the kernel look at it. */
+#define TBAND_OBJECT(object, ask)                                                                                            \
+    do {                                                                                                                     \
+        taskENTER_CRITICAL();                                                                                                \
+        tband_asked = NULL;                                                                                                  \
+        (void)(ask);                                                                                                         \
+        (object) = (void *)(uintptr_t)tband_asked;                                                                           \
+        taskEXIT_CRITICAL();                                                                                                 \
+        if ((object) == NULL) {                                                                                              \
+            return;                                                                                                          \
+        }                                                                                                                    \
+    } while (0)
+#else
+#define TBAND_OBJECT(object, ask) ((void)0)
+#endif
+
 /* ---- Ids and the object table --------------------------------------------------------------------------------------------- */
 
 enum tband_kind { TBAND_TASK, TBAND_QUEUE, TBAND_STREAM, TBAND_EVENT_GROUP, TBAND_TIMER, TBAND_KINDS };
@@ -176,6 +209,26 @@ void tband_hook_task_deleted(void *task, uint32_t task_id) {
 #endif
 }
 
+/* Within a critical section of the kernel. */
+#if tskKERNEL_VERSION_MAJOR == 10 && tskKERNEL_VERSION_MINOR < 4
+static const UBaseType_t *tband_priority;
+static uint32_t tband_priority_task;
+
+void tband_hook_gives_up(uint32_t task_id, const void *priority) {
+    tband_priority_task = task_id;
+    tband_priority = (const UBaseType_t *)priority;
+}
+
+void tband_hook_gave_up(void) {
+    if (tband_priority != NULL) {
+        tband_emit(TBAND_EVT_TASK_PRIORITY_DISINHERIT, tband_priority_task, (uint32_t)*tband_priority, 0);
+        tband_priority = NULL;
+    }
+}
+#else
+void tband_hook_gave_up(void) {}
+#endif
+
 /* 1 once tasks run. */
 static tband_word tband_scheduler_runs;
 
@@ -304,6 +357,7 @@ void tband_hook_queue_send(uint32_t event, uint32_t queue_id, uint32_t level, ui
 }
 
 void tband_hook_queue_name(void *queue, const char *name) {
+    TBAND_OBJECT(queue, MPU_uxQueueMessagesWaiting((QueueHandle_t)queue));
     tband_emit_text(TBAND_EVT_QUEUE_NAME, (uint32_t)((const StaticQueue_t *)queue)->uxDummy8, 0, name);
 }
 
@@ -365,6 +419,7 @@ void tband_hook_stream(uint32_t event, uint32_t stream_id, const void *stream, u
 #endif
 
 void tband_hook_stream_name(void *stream, const char *name) {
+    TBAND_OBJECT(stream, MPU_xStreamBufferIsEmpty((StreamBufferHandle_t)stream));
     tband_emit_text(TBAND_EVT_STREAM_NAME, (uint32_t)((const StaticStreamBuffer_t *)stream)->uxDummy4, 0, name);
 }
 
@@ -402,6 +457,7 @@ void tband_hook_event_group_left(const void *event_group, uint32_t timed_out) {
 #endif
 
 void tband_hook_event_group_name(void *event_group, const char *name) {
+    TBAND_OBJECT(event_group, MPU_uxEventGroupGetNumber(event_group));
     tband_emit_text(TBAND_EVT_EVENT_GROUP_NAME, (uint32_t)((const StaticEventGroup_t *)event_group)->uxDummy3, 0, name);
 }
 

@@ -39,13 +39,35 @@
 #define configCHECK_FOR_STACK_OVERFLOW 0
 
 #ifdef __arm__
+#if __ARM_ARCH == 8
+#define configCPU_CLOCK_HZ 20000000
+#else
 #define configCPU_CLOCK_HZ 25000000
+#endif
 #define configMINIMAL_STACK_SIZE 256
 #define configTOTAL_HEAP_SIZE (48 * 1024)
 #define configKERNEL_INTERRUPT_PRIORITY (7 << 5)
 #define configMAX_SYSCALL_INTERRUPT_PRIORITY (2 << 5)
-#define vPortSVCHandler SVC_Handler
 #define xPortPendSVHandler PendSV_Handler
+#ifndef TEST_MPU
+#define vPortSVCHandler SVC_Handler
+#else
+/* The tracer's is SVC_Handler; the kernel's has this name on a Cortex-M33. */
+#if __ARM_ARCH == 8
+#define SVC_Handler vPortSVCHandler
+#define configTOTAL_MPU_REGIONS 16
+#else
+#define configTOTAL_MPU_REGIONS 8
+#endif
+#define configCHECK_HANDLER_INSTALLATION 0
+#define configTEX_S_C_B_FLASH 7
+#define configTEX_S_C_B_SRAM 7
+#define configENFORCE_SYSTEM_CALLS_FROM_KERNEL_ONLY 1
+#define configALLOW_UNPRIVILEGED_CRITICAL_SECTIONS 0
+#define configPROTECTED_KERNEL_OBJECT_POOL_SIZE 40
+#define configSYSTEM_CALL_STACK_SIZE 256
+#define configENABLE_ACCESS_CONTROL_LIST 0
+#endif
 #elif defined(__riscv)
 /* The CLINT of QEMU's `virt`. */
 #define configCPU_CLOCK_HZ 10000000

@@ -25,6 +25,8 @@ struct State {
     levels: HashMap<ObjectId, u32>,
     /// Of mutexes that are held.
     holders: HashMap<ObjectId, TaskId>,
+    /// The last value of each value marker.
+    values: HashMap<u32, i64>,
     /// Timers: whether they start again when they expire, and whether they are armed.
     timers: HashMap<ObjectId, (bool, bool)>,
 }
@@ -55,6 +57,7 @@ pub fn check(capture: &[u8], log: &str) -> anyhow::Result<Compared> {
         let time = event.time.0;
         if let EventKind::Value { lane, value } = event.kind {
             let lane = &entities.lanes[lane.index()];
+            state.values.insert(lane.number, value.get());
             if (lane.number, lane.kind) == (NOTE_MARKER, LaneKind::Values) {
                 let number = usize::try_from(value.get())?;
                 let line = lines.get(number).with_context(|| format!("the log has no line {number}"))?;
@@ -69,6 +72,12 @@ pub fn check(capture: &[u8], log: &str) -> anyhow::Result<Compared> {
                     compare(found.kind, &found.has, found.says, number, time);
                 }
             }
+        }
+        // Unprivileged tasks say who they are.
+        if let EventKind::Instant { label, .. } = event.kind {
+            let has = label.as_text().map_or("", |text| batch.texts.get(text));
+            let running = state.current.get(&event.core.0).and_then(|task| entities.tasks[task.index()].name.as_deref());
+            compare("markers", has, running.unwrap_or(""), 0, time);
         }
         let decided = match event.kind {
             EventKind::Ready { task, .. } | EventKind::Resumed { task, .. } => Some((task, "B")),
@@ -174,6 +183,13 @@ impl State {
             "M" => {
                 let holder = self.holders.get(&object()?).map(|holder| &entities.tasks[holder.index()]);
                 of_object("holders", holder.map_or("-", |task| task.name.as_deref().unwrap_or("")).to_owned())
+            }
+            // A number is recorded before it is noted.
+            "N" => {
+                let has = self.values.get(&name[1..].parse()?).copied().unwrap_or_default();
+                let says_number: i64 = says.parse()?;
+                let has = if has == says_number + 1 { says_number } else { has };
+                of_object("numbers", has.to_string())
             }
             "I" => {
                 let is_armed = self.timers.get(&object()?).is_some_and(|timer| timer.1);

@@ -1,4 +1,4 @@
-/* What the tests use of MPS2 AN386 and of semihosting. */
+/* What the tests use of MPS2 AN386, or of AN505 in secure state, and of semihosting. */
 #ifndef BOARD_H_
 #define BOARD_H_
 
@@ -8,9 +8,17 @@
 struct cmsdk_timer {
     volatile uint32_t ctrl, value, reload, intstatus;
 };
+#if __ARM_ARCH == 8
+#define TIMER0 ((struct cmsdk_timer *)0x50000000u)
+#define TIMER1 ((struct cmsdk_timer *)0x50001000u)
+#define TIMER0_IRQ 3
+#define TIMER_HZ 20000000u
+#else
 #define TIMER0 ((struct cmsdk_timer *)0x40000000u)
 #define TIMER1 ((struct cmsdk_timer *)0x40001000u)
+#define TIMER0_IRQ 8
 #define TIMER_HZ 25000000u
+#endif
 
 static inline int semihosting(int operation, const void *argument) {
     register int r0 __asm("r0") = operation;

@@ -36,7 +36,6 @@ int _write(int file, const char *text, int len) {
 }
 
 /* A second interrupt, of higher priority than the tick: nests in it. */
-#define TIMER0_IRQ 8
 void platform_start_interrupt(void) {
     tband_isr_name(16 + TIMER0_IRQ, "TIMER0");
     TIMER0->reload = TIMER0->value = TIMER_HZ / 1700u;
@@ -59,9 +58,11 @@ void Timer0_Handler(void) {
     tband_isr_exit(16 + TIMER0_IRQ);
 }
 
+#if __ARM_ARCH != 8
 void xPortSysTickHandler(void);
 void SysTick_Handler(void);
 void SysTick_Handler(void) { xPortSysTickHandler(); }
+#endif
 
 void platform_reset(void) {
     *(volatile uint32_t *)0xe000ed0cu = 0x05fa0004u;

@@ -5,6 +5,8 @@
 #include "board.h"
 
 extern uint32_t data_begin[], data_end[], data_load[], bss_begin[], bss_end[], stack_top[];
+/* Only some linker scripts have these. */
+extern uint32_t hidden_data_begin[] __attribute__((weak)), hidden_data_end[] __attribute__((weak)), hidden_data_load[] __attribute__((weak));
 int main(void);
 void SVC_Handler(void);
 void PendSV_Handler(void);
@@ -23,6 +25,7 @@ static void Unused_Handler(void) {}
 void Reset_Handler(void);
 void Reset_Handler(void) {
     memcpy(data_begin, data_load, (size_t)((char *)data_end - (char *)data_begin));
+    memcpy(hidden_data_begin, hidden_data_load, (size_t)((char *)hidden_data_end - (char *)hidden_data_begin));
     memset(bss_begin, 0, (size_t)((char *)bss_end - (char *)bss_begin));
     /* Floating point. */
     *(volatile uint32_t *)0xe000ed88u |= 0xfu << 20;
@@ -35,7 +38,7 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[])(void) 
     (void (*)(void))stack_top, Reset_Handler,  Unused_Handler, Fault_Handler,  Fault_Handler,  Fault_Handler, Fault_Handler,
     Unused_Handler,            Unused_Handler, Unused_Handler, Unused_Handler, SVC_Handler,    Unused_Handler,
     Unused_Handler,            PendSV_Handler, SysTick_Handler,
-    /* Interrupts 0 to 9; 8 is TIMER0. */
-    Unused_Handler, Unused_Handler, Unused_Handler, Unused_Handler, Unused_Handler, Unused_Handler, Unused_Handler,
-    Unused_Handler, Timer0_Handler, Unused_Handler,
+    /* Interrupts 0 to 9. */
+    Unused_Handler, Unused_Handler, Unused_Handler, TIMER0_IRQ == 3 ? Timer0_Handler : Unused_Handler, Unused_Handler, Unused_Handler,
+    Unused_Handler, Unused_Handler, TIMER0_IRQ == 8 ? Timer0_Handler : Unused_Handler, Unused_Handler,
 };

@@ -1,4 +1,4 @@
-/* ARM_CM4F under FreeRTOS: raises BASEPRI, from any context and nested; the clock is a 32-bit timer that counts down. */
+/* ARM_CM4F, or a Cortex-M with an MPU, under FreeRTOS: raises BASEPRI, from any context and nested; the clock is a 32-bit timer that counts down. */
 #ifndef TBAND_PORT_H_
 #define TBAND_PORT_H_
 
@@ -14,11 +14,11 @@
 #define tband_portTIMESTAMP_HZ TIMER_HZ
 /* Only where the application looks at it: otherwise the library is as large and as fast as in firmware. */
 #ifdef APP_CHECKS_MASK
-#define tband_portENTER_CRITICAL_FROM_ANY() const uint32_t tband_port_mask = platform_mask = ulPortRaiseBASEPRI()
+#define tband_portENTER_CRITICAL_FROM_ANY() const uint32_t tband_port_mask = platform_mask = portSET_INTERRUPT_MASK_FROM_ISR()
 #else
-#define tband_portENTER_CRITICAL_FROM_ANY() const uint32_t tband_port_mask = ulPortRaiseBASEPRI()
+#define tband_portENTER_CRITICAL_FROM_ANY() const uint32_t tband_port_mask = portSET_INTERRUPT_MASK_FROM_ISR()
 #endif
-#define tband_portEXIT_CRITICAL_FROM_ANY() vPortSetBASEPRI(tband_port_mask)
+#define tband_portEXIT_CRITICAL_FROM_ANY() portCLEAR_INTERRUPT_MASK_FROM_ISR(tband_port_mask)
 #define tband_portNUMBER_OF_CORES 1
 #define tband_portGET_CORE_ID() 0
 #define tband_portBACKEND_STREAM_DATA(buf, len) app_sink((buf), (len))

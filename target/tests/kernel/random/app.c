@@ -4,7 +4,8 @@
  *   T task state priority   R running, r ready, B blocked, S suspended
  *   Q queue level           of queues, semaphores and queue sets
  *   M mutex task            who holds it, - for nobody
- *   S stream bytes, E group bits, I timer armed */
+ *   S stream bytes, E group bits, I timer armed
+ *   N task number           what an unprivileged task said last */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,24 @@
 #define CORES configNUMBER_OF_CORES
 #else
 #define CORES 1
+#endif
+
+/* An MPU: some tasks are unprivileged. They see the memory of the application, but not that of the kernel, of the tracer, and of the log. */
+#ifdef TEST_MPU
+#ifndef TEST_DIRECT
+#include "tband_unprivileged.h"
+#endif
+void platform_create_restricted(TaskFunction_t task, const char *name, uint32_t i, UBaseType_t priority, TaskHandle_t *handle);
+#define HIDDEN __attribute__((section(".bss.hidden")))
+#define PRIVILEGED portPRIVILEGE_BIT
+/* Which tasks, as bits, and what they do. */
+#define UNPRIVILEGED 0x38u
+#define UNPRIVILEGED_ACTIONS 0x1f6du
+#else
+#define HIDDEN
+#define PRIVILEGED 0u
+#define UNPRIVILEGED 0u
+#define UNPRIVILEGED_ACTIONS 0u
 #endif
 
 #define KERNEL (tskKERNEL_VERSION_MAJOR * 100 + tskKERNEL_VERSION_MINOR)
@@ -66,11 +85,14 @@
 
 /* ---- The recording and the log ------------------------------------------------------------------------------------------------- */
 
-static uint8_t capture[1600 * 1024];
-static size_t capture_len;
-static char log_text[1600 * 1024];
-static size_t log_len;
-static uint32_t lines;
+#ifndef RANDOM_BYTES
+#define RANDOM_BYTES (1600 * 1024)
+#endif
+static uint8_t capture[RANDOM_BYTES] HIDDEN;
+static size_t capture_len HIDDEN;
+static char log_text[RANDOM_BYTES] HIDDEN;
+static size_t log_len HIDDEN;
+static uint32_t lines HIDDEN;
 
 bool app_sink(const uint8_t *buf, size_t len) {
     if (len > sizeof capture - capture_len) {
@@ -199,8 +221,41 @@ static void put_timer(const char *name, TimerHandle_t timer) {
     end();
 }
 
-/* A line of the log. From tasks. */
+/* Whether the task that calls may do everything. */
+static bool is_privileged(void) {
+    uint32_t control = 0;
+#ifdef TEST_MPU
+    __asm volatile("mrs %0, control" : "=r"(control));
+#endif
+    return (control & 1u) == 0;
+}
+
+/* What unprivileged tasks say: who they are, a number each, and one of them messages, which are in `said` as well. */
+#define MESSAGES 100
+static uint32_t numbers[TASKS], messages;
+static char said[MESSAGES * 40];
+static size_t said_len;
+
+static void say(uint32_t me) {
+    char text[40] = "t";
+    text[1] = (char)('0' + me);
+    tband_evtmarker(me, text);
+    tband_valmarker(me, (int64_t)numbers[me] + 1);
+    numbers[me]++;
+#if tband_configLOG_ENABLE == 1
+    if (me == TASKS - 1 && messages < MESSAGES) {
+        messages++;
+        tband_log(TBAND_LOG_INFO, "%s says %u, %d", text, (unsigned)messages, -(int)numbers[me]);
+        said_len += (size_t)snprintf(said + said_len, sizeof said - said_len, "3 %s says %u, %d\n", text, (unsigned)messages, -(int)numbers[me]);
+    }
+#endif
+}
+
+/* A line of the log. From tasks. Unprivileged tasks must not mask interrupts. */
 static void take_down(void) {
+    if (!is_privileged()) {
+        return;
+    }
     taskENTER_CRITICAL();
     if (runs && log_len + 1000 < sizeof log_text) {
         tband_valmarker(99, (int64_t)lines);
@@ -232,6 +287,13 @@ static void take_down(void) {
         put_bits("e1", e1);
         put_timer("repeated", repeated);
         put_timer("once", once);
+        for (uint32_t i = 0; i < TASKS; i++) {
+            if (UNPRIVILEGED >> i & 1u) {
+                put('N', (const char[]){'t', (char)('0' + i), 0});
+                put_number(numbers[i]);
+                end();
+            }
+        }
 #if configUSE_CO_ROUTINES == 1
         put_level("of_routines", of_routines);
 #endif
@@ -501,7 +563,9 @@ static void timers(uint32_t me) {
         (void)xTimerChangePeriod(timer, 1 + pick(6), pick(2));
         break;
     default:
-        (void)xTimerPendFunctionCall(pended, NULL, 0, pick(2));
+        if (is_privileged()) {
+            (void)xTimerPendFunctionCall(pended, NULL, 0, pick(2));
+        }
         break;
     }
 }
@@ -582,9 +646,10 @@ static void (*const actions[])(uint32_t me) = {
 
 static void act(uint32_t me) {
     uint32_t action;
+    const uint32_t may = (UNPRIVILEGED >> me & 1u) != 0 ? RANDOM_ACTIONS & UNPRIVILEGED_ACTIONS : RANDOM_ACTIONS;
     do {
         action = pick(ACTIONS);
-    } while ((RANDOM_ACTIONS >> action & 1u) == 0);
+    } while ((may >> action & 1u) == 0);
     actions[action](me);
     if (pick(3) == 0) {
         take_down();
@@ -595,6 +660,9 @@ static void worker(void *arg) {
     const uint32_t me = (uint32_t)(uintptr_t)arg;
     for (;;) {
         act(me);
+        if ((UNPRIVILEGED >> me & 1u) != 0) {
+            say(me);
+        }
     }
 }
 
@@ -650,6 +718,9 @@ static void save(void) {
     (void)tband_stop_streaming();
     platform_write("capture.bin", capture, capture_len);
     platform_write("log.txt", log_text, log_len);
+    if (said_len > 0) {
+        platform_write("said.txt", said, said_len);
+    }
     (void)printf("%lu lines, %lu bytes, %lu dropped, %lu ticks\n", (unsigned long)lines, (unsigned long)capture_len,
                  (unsigned long)tband_dropped_events(), (unsigned long)xTaskGetTickCount());
     platform_exit(tband_dropped_events() == 0 ? 0 : 1);
@@ -674,7 +745,7 @@ static void observes(void *arg) {
                 static uint32_t number;
                 char name[8];
                 (void)snprintf(name, sizeof name, "v%lu", (unsigned long)number++ % 1000u);
-                (void)xTaskCreate(short_lived, name, configMINIMAL_STACK_SIZE * 2, NULL, 1 + pick(5), &victim);
+                (void)xTaskCreate(short_lived, name, configMINIMAL_STACK_SIZE * 2, NULL, PRIVILEGED | (1 + pick(5)), &victim);
             } else {
                 taskENTER_CRITICAL();
                 const TaskHandle_t dead = victim_holds ? NULL : victim;
@@ -856,9 +927,15 @@ void app_run(void) {
 #endif
     for (uint32_t i = 0; i < TASKS; i++) {
         char name[4] = {'t', (char)('0' + i), 0, 0};
-        (void)xTaskCreate(worker, name, configMINIMAL_STACK_SIZE * 2, (void *)(uintptr_t)i, 1 + i % 5u, &tasks[i]);
+        #ifdef TEST_MPU
+        if ((UNPRIVILEGED >> i & 1u) != 0) {
+            platform_create_restricted(worker, name, i, 1 + i % 5u, &tasks[i]);
+            continue;
+        }
+#endif
+        (void)xTaskCreate(worker, name, configMINIMAL_STACK_SIZE * 2, (void *)(uintptr_t)i, PRIVILEGED | (1 + i % 5u), &tasks[i]);
     }
-    (void)xTaskCreate(observes, "observer", configMINIMAL_STACK_SIZE * 2, NULL, configMAX_PRIORITIES - 1, &observer);
+    (void)xTaskCreate(observes, "observer", configMINIMAL_STACK_SIZE * 2, NULL, PRIVILEGED | (configMAX_PRIORITIES - 1), &observer);
     runs = true;
 #ifdef __arm__
     platform_start_interrupt();
