@@ -189,11 +189,18 @@ extern const void *tband_asked;
 #define traceQUEUE_RECEIVE(pxQueue_) TBAND_QUEUE_RECEIVE(TBAND_EVT_QUEUE_RECEIVE, pxQueue_)
 #define traceQUEUE_RECEIVE_FROM_ISR(pxQueue_) TBAND_QUEUE_RECEIVE(TBAND_EVT_QUEUE_RECEIVE_FROM_ISR, pxQueue_)
 /* The kernel resets a queue also while it creates it, before the queue has an id: only later resets are events. Kernels before V11
- * have no hook for it. */
+ * have no hook for it. Nobody comes in between the hook and the reset, for which the kernel has a critical section within this one. */
 #define traceENTER_xQueueGenericReset(xQueue_, xNewQueue_)                                                                   \
     do {                                                                                                                     \
         if ((xNewQueue_) == pdFALSE) {                                                                                       \
-            tband_emit_one(TBAND_EVT_QUEUE_RESET, (uint32_t)(xQueue_)->uxQueueNumber);                                     \
+            taskENTER_CRITICAL();                                                                                            \
+            tband_emit_one(TBAND_EVT_QUEUE_RESET, (uint32_t)(xQueue_)->uxQueueNumber);                                       \
+        }                                                                                                                    \
+    } while (0)
+#define traceRETURN_xQueueGenericReset(xReturn_)                                                                             \
+    do {                                                                                                                     \
+        if (xNewQueue == pdFALSE) {                                                                                          \
+            taskEXIT_CRITICAL();                                                                                             \
         }                                                                                                                    \
     } while (0)
 /* Co-routines use queues without the other hooks. Kernels before V11 have none for them. Nobody comes in between. */

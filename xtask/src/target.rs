@@ -147,7 +147,7 @@ fn random_applications(folder: &Path) -> anyhow::Result<()> {
                 "states" => count / 2000,
                 // Another core may create a task while this one looks.
                 "priorities" if name.starts_with("two-cores") => count / 2000,
-                "fills" | "timers" | "bits" | "levels of a queue that is reset" => count / 500,
+                "fills" | "timers" | "bits" => count / 500,
                 _ => 0,
             };
             ensure!(wrong <= most, "{name}: of {count} {kind} {wrong} are wrong, more than {most}");

@@ -98,12 +98,18 @@
 
 #ifndef __ASSEMBLER__
 void app_assert(const char *file, int line);
+void app_asserted(const char *function);
+#endif
+/* What happens where the kernel asserts something. */
+#ifndef TEST_ASSERTED
+#define TEST_ASSERTED ((void)0)
 #endif
 #define configASSERT(x)                                                                                                      \
     do {                                                                                                                     \
         if (!(x)) {                                                                                                          \
             app_assert(__FILE__, __LINE__);                                                                                  \
         }                                                                                                                    \
+        TEST_ASSERTED;                                                                                                       \
     } while (0)
 
 /* As target/README.md says. */

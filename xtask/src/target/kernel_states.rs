@@ -175,8 +175,6 @@ impl State {
                 let has = known(self.priorities.get(&task).map(i32::to_string));
                 Found { kind: "priorities", has, says: words.next().unwrap_or(""), task: Some((task, says)) }
             }
-            // It is reset, and something may come in between the hook and that.
-            "Q" if name == "mailbox" => of_object("levels of a queue that is reset", level(object()?)),
             "Q" => of_object("levels", level(object()?)),
             "S" => of_object("fills", level(object()?)),
             "E" => of_object("bits", level(object()?)),
