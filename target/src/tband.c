@@ -641,60 +641,72 @@ bool tband_record(bool with_metadata) {
 /* ---- Committing an event ----------------------------------------------------------------------------------------------------- */
 
 #if TBAND_REPEATS
-/* The name whose turn it is, in a critical section of its own: so whoever joins in mid-stream has names after a while. */
-static TBAND_NOINLINE void tband_repeat(void) {
-    TBAND_LOCK();
-    const uint32_t core = tband_core();
-    struct tband_channel *const channel = tband_channel_of(core);
-    if (TBAND_RECORDS() && channel->sync_in != 0 && --tband.repeat_in == 0) {
-        enum tband_fate fate = TBAND_TAKEN;
-        tband.repeat_in = tband_configMETADATA_REPEAT_EVERY;
+/* Looks at the place whose turn it is, and sends the name there. True: there was none, and there are more places. Under the lock. */
+static bool tband_repeat_here(struct tband_channel *channel, uint32_t core) {
+    enum tband_fate fate = TBAND_TAKEN;
+    bool is_none = false;
 #if tband_configUSE_METADATA_BUF == 1
-        while (tband.repeat_core < TBAND_CORES && tband.repeat_at == tband.metadata_used[tband.repeat_core]) {
-            tband.repeat_core++;
+    while (tband.repeat_core < TBAND_CORES && tband.repeat_at == tband.metadata_used[tband.repeat_core]) {
+        tband.repeat_core++;
+        tband.repeat_at = 0;
+    }
+    if (tband.repeat_core < TBAND_CORES) {
+        const struct tband_span frame = tband_kept(tband.repeat_core, tband.repeat_at);
+        const uint32_t len = (uint32_t)(frame.end - frame.start);
+        tband_make_room(channel, (size_t)len);
+        fate = tband_send_metadata(channel, core, frame);
+        tband.repeat_at += fate == TBAND_TAKEN ? len : 0u;
+    } else
+#endif
+    {
+        bool more = false;
+#if tband_configFREERTOS_TRACE_ENABLE == 1
+        struct tband_name name = {0, 0, 0, NULL};
+        if (tband_rtos != NULL) {
+            more = tband_rtos->name(tband.repeat_at, &name);
+            tband.repeat_at += more ? 1u : 0u;
+        }
+        if (name.event != 0) {
+            uint8_t frame[TBAND_FRAME_SIZE(10u + TBAND_TEXT_MAX)];
+            struct tband_cursor at = tband_begin(frame);
+            tband_put_u32(&at, name.a);
+            if (TBAND_FIELDS(name.event) > 1u) {
+                tband_put_u32(&at, name.b);
+            }
+            tband_put_text(&at, name.text);
+            tband_make_room(channel, (size_t)(at.at - frame) + 2u);
+            fate = tband_send_metadata(channel, core, tband_close_untimed(name.event, frame, at));
+        }
+        is_none = more && name.event == 0;
+#endif
+        if (!more) {
+            tband.repeat_core = 0;
             tband.repeat_at = 0;
         }
-        if (tband.repeat_core < TBAND_CORES) {
-            const struct tband_span frame = tband_kept(tband.repeat_core, tband.repeat_at);
-            const uint32_t len = (uint32_t)(frame.end - frame.start);
-            tband_make_room(channel, (size_t)len);
-            fate = tband_send_metadata(channel, core, frame);
-            tband.repeat_at += fate == TBAND_TAKEN ? len : 0u;
-        } else
-#endif
-        {
-            bool more = false;
-#if tband_configFREERTOS_TRACE_ENABLE == 1
-            struct tband_name name = {0, 0, 0, NULL};
-            /* Not many places at once: interrupts are held off. */
-            for (uint32_t i = 0; tband_rtos != NULL && i < 8u && name.event == 0; i++) {
-                more = tband_rtos->name(tband.repeat_at, &name);
-                tband.repeat_at += more ? 1u : 0u;
-            }
-            if (name.event != 0) {
-                uint8_t frame[TBAND_FRAME_SIZE(10u + TBAND_TEXT_MAX)];
-                struct tband_cursor at = tband_begin(frame);
-                tband_put_u32(&at, name.a);
-                if (TBAND_FIELDS(name.event) > 1u) {
-                    tband_put_u32(&at, name.b);
-                }
-                tband_put_text(&at, name.text);
-                tband_make_room(channel, (size_t)(at.at - frame) + 2u);
-                fate = tband_send_metadata(channel, core, tband_close_untimed(name.event, frame, at));
-            }
-#endif
-            if (!more) {
-                tband.repeat_core = 0;
-                tband.repeat_at = 0;
-            }
-        }
-        /* What was dropped has its turn in the next round. */
-        if (tband_configSYNC_EVERY == 1 && fate == TBAND_TAKEN) {
-            /* The sync is that of the event, whose turn would not come before all names were sent. */
-            channel->sync_in = 1;
-        }
     }
-    TBAND_UNLOCK();
+    /* What was dropped has its turn in the next round. */
+    if (tband_configSYNC_EVERY == 1 && fate == TBAND_TAKEN && !is_none) {
+        /* The sync is that of the event, whose turn would not come before all names were sent. */
+        channel->sync_in = 1;
+    }
+    return is_none;
+}
+
+/* The name whose turn it is: so whoever joins in mid-stream has names after a while. A critical section for each place, because
+ * interrupts are held off, and not many places. */
+static TBAND_NOINLINE void tband_repeat(void) {
+    bool goes_on = true;
+    for (uint32_t i = 0; goes_on && i < 8u; i++) {
+        TBAND_LOCK();
+        const uint32_t core = tband_core();
+        struct tband_channel *const channel = tband_channel_of(core);
+        goes_on = TBAND_RECORDS() && channel->sync_in != 0 && (i != 0 || --tband.repeat_in == 0);
+        if (goes_on) {
+            tband.repeat_in = tband_configMETADATA_REPEAT_EVERY;
+            goes_on = tband_repeat_here(channel, core);
+        }
+        TBAND_UNLOCK();
+    }
 }
 #endif
 

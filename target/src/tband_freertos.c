@@ -89,32 +89,47 @@ static uint32_t tband_last_id[TBAND_KINDS];
 #endif
 
 #if TBAND_REMEMBERS
-/* Under the lock, kinds too. */
-static const void *tband_objects[tband_configFREERTOS_MAX_OBJECTS];
+/* Changed under the lock, kinds too. */
+static const void *volatile tband_objects[tband_configFREERTOS_MAX_OBJECTS];
 static uint8_t tband_kinds[tband_configFREERTOS_MAX_OBJECTS];
 /* Living objects that found no place. */
 static uint32_t tband_objects_missing;
 
-/* Puts an object into its place, or `is_deleted` out of it. True: it has none, and there is none for it. It may have one before it is created:
- * the kernel does not require that a static object is deleted before its memory gets a new one. */
-static bool tband_remember(const void *object, enum tband_kind kind, bool is_deleted) {
-    size_t place = tband_configFREERTOS_MAX_OBJECTS;
-    for (size_t i = tband_configFREERTOS_MAX_OBJECTS; i-- > 0;) {
-        if (tband_objects[i] == object) {
-            place = i;
-            break;
+/* The place of an object, or the first free one for NULL; tband_configFREERTOS_MAX_OBJECTS: none. Not under the lock, which would hold off
+ * interrupts for long: whoever has the lock then looks whether it is still so. Nobody else gives this object a place, or takes it away. */
+static size_t tband_place(const void *object) {
+    size_t i = 0;
+    while (i < tband_configFREERTOS_MAX_OBJECTS && tband_objects[i] != object) {
+        i++;
+    }
+    return i;
+}
+
+/* Puts an object into its place. True: there is none for it. It may have one before it is created: the kernel does not require that a static
+ * object is deleted before its memory gets a new one. */
+static bool tband_remember(const void *object, enum tband_kind kind) {
+    size_t place = tband_place(object);
+    bool is_done = false;
+    while (!is_done) {
+        if (place == tband_configFREERTOS_MAX_OBJECTS) {
+            place = tband_place(NULL);
         }
-        if (tband_objects[i] == NULL && !is_deleted) {
-            place = i;
+        TBAND_LOCK();
+        if (place == tband_configFREERTOS_MAX_OBJECTS) {
+            tband_objects_missing++;
+            is_done = true;
+        } else if (tband_objects[place] == NULL || tband_objects[place] == object) {
+            tband_objects[place] = object;
+            tband_kinds[place] = (uint8_t)kind;
+            is_done = true;
+        }
+        TBAND_UNLOCK();
+        if (!is_done) {
+            /* Another task took it. */
+            place = tband_configFREERTOS_MAX_OBJECTS;
         }
     }
-    if (place == tband_configFREERTOS_MAX_OBJECTS) {
-        tband_objects_missing += is_deleted ? UINT32_MAX : 1u;
-        return true;
-    }
-    tband_objects[place] = is_deleted ? NULL : object;
-    tband_kinds[place] = (uint8_t)kind;
-    return false;
+    return place == tband_configFREERTOS_MAX_OBJECTS;
 }
 
 /* The object at place `i`, and its kind; NULL: none. It is not freed while the caller is in a critical section of the kernel, or keeps its
@@ -135,14 +150,13 @@ static void *tband_object_at(uint32_t i, enum tband_kind *kind) {
 static TBAND_NOINLINE uint32_t tband_id_if_alive(const void *object, enum tband_kind kind, const UBaseType_t *id, const TickType_t *value,
                                                  uint32_t *copy) {
     uint32_t found = 0;
+#if TBAND_REMEMBERS
+    const size_t place = tband_place(object);
+#endif
     TBAND_LOCK();
 #if TBAND_REMEMBERS
-    size_t i = 0;
-    while (tband_objects_missing == 0 && i < tband_configFREERTOS_MAX_OBJECTS &&
-           (tband_objects[i] != object || tband_kinds[i] != (uint8_t)kind)) {
-        i++;
-    }
-    if (i < tband_configFREERTOS_MAX_OBJECTS)
+    if (tband_objects_missing != 0 || (place < tband_configFREERTOS_MAX_OBJECTS && tband_objects[place] == object &&
+                                       tband_kinds[place] == (uint8_t)kind))
 #endif
     {
         found = (uint32_t)*id;
@@ -167,19 +181,24 @@ static uint32_t tband_created(enum tband_kind kind, const void *object, UBaseTyp
     tband_rtos = &tband_freertos;
     id = ++tband_last_id[kind];
     *number = (UBaseType_t)id;
+    TBAND_UNLOCK();
 #if TBAND_REMEMBERS
-    if (!tband_remember(object, kind, false)) {
+    if (!tband_remember(object, kind)) {
         *flag = TBAND_FROM_KERNEL;
     }
 #endif
-    TBAND_UNLOCK();
     return id;
 }
 
 static void tband_deleted(const void *object) {
 #if TBAND_REMEMBERS
+    const size_t place = tband_place(object);
     TBAND_LOCK();
-    (void)tband_remember(object, TBAND_KINDS, true);
+    if (place == tband_configFREERTOS_MAX_OBJECTS) {
+        tband_objects_missing--;
+    } else {
+        tband_objects[place] = NULL;
+    }
     TBAND_UNLOCK();
 #else
     (void)object;

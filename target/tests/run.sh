@@ -629,6 +629,7 @@ random() {
     beside random_run arm co-routines -DconfigUSE_CO_ROUTINES=1 -DconfigMAX_CO_ROUTINE_PRIORITIES=2 -DconfigUSE_IDLE_HOOK=1
     beside random_run arm mutexes -DRANDOM_ACTIONS=0x2830
     beside random_run arm resets -DRANDOM_ACTIONS=0x1802 "-DTEST_ASSERTED=app_asserted(__func__)"
+    beside random_run arm masked -DTEST_MASKED=250u
     for core in m4 m33; do
         for wrappers in 1 2; do
             beside mpu_run $core $wrappers

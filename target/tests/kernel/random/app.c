@@ -713,8 +713,19 @@ static void short_lived(void *arg) {
     vTaskDelete(NULL);
 }
 
+#ifdef TEST_MASKED
+uint32_t platform_masked;
+#endif
+
 static void save(void) {
     runs = false;
+#ifdef TEST_MASKED
+    /* A count of the timer is 2.5 instructions. */
+    (void)printf("interrupts held off for %lu instructions at most\n", (unsigned long)(platform_masked * 5u / 2u));
+    if (platform_masked * 5u / 2u > TEST_MASKED) {
+        platform_exit(1);
+    }
+#endif
     (void)tband_stop_streaming();
     platform_write("capture.bin", capture, capture_len);
     platform_write("log.txt", log_text, log_len);
