@@ -1,5 +1,6 @@
 # The target tband::tband: sources and include folders for whoever links it, so that they are compiled with the firmware's own
-# options, tband_config.h and kernel. Settings, before this is included:
+# options, tband_config.h and kernel. tband::headers: the same without the sources, for a kernel that is a library of its own, whose
+# FreeRTOSConfig.h includes tband.h. Settings, before this is included:
 #
 #   TBAND_PORT      a folder of port/, or the path of one with your own tband_port.h; empty: it is on the include path already
 #   TBAND_SINK      ring, rtt, dma, itm, cmsdk_uart, semihosting; empty: the firmware has its own tband_sink()
@@ -17,27 +18,30 @@ if(NOT DEFINED TBAND_FREERTOS)
 endif()
 
 if(NOT TARGET tband)
+    add_library(tband_headers INTERFACE)
+    add_library(tband::headers ALIAS tband_headers)
+    target_include_directories(tband_headers INTERFACE "${tband_root}/include")
     add_library(tband INTERFACE)
     add_library(tband::tband ALIAS tband)
-    target_include_directories(tband INTERFACE "${tband_root}/include")
+    target_link_libraries(tband INTERFACE tband_headers)
     target_sources(tband INTERFACE "${tband_root}/src/tband.c" "${tband_root}/src/tband_backend.c" "${tband_root}/src/tband_functions.c")
     if(TBAND_FREERTOS)
         target_sources(tband INTERFACE "${tband_root}/src/tband_freertos.c")
-        target_compile_definitions(tband INTERFACE tband_configFREERTOS_TRACE_ENABLE=1)
+        target_compile_definitions(tband_headers INTERFACE tband_configFREERTOS_TRACE_ENABLE=1)
     endif()
     if(TBAND_PORT)
         get_filename_component(tband_port "${TBAND_PORT}" ABSOLUTE BASE_DIR "${tband_root}/port")
         if(NOT EXISTS "${tband_port}/tband_port.h")
             message(FATAL_ERROR "TBAND_PORT: there is no tband_port.h in ${tband_port}")
         endif()
-        target_include_directories(tband INTERFACE "${tband_port}")
+        target_include_directories(tband_headers INTERFACE "${tband_port}")
     endif()
     if(TBAND_SINK)
         if(NOT EXISTS "${tband_root}/port/sinks/tband_sink_${TBAND_SINK}.h")
             message(FATAL_ERROR "TBAND_SINK: there is no sink ${TBAND_SINK} in ${tband_root}/port/sinks")
         endif()
-        target_include_directories(tband INTERFACE "${tband_root}/port/sinks")
-        target_compile_definitions(tband INTERFACE "tband_portSINK_HEADER=\"tband_sink_${TBAND_SINK}.h\"")
+        target_include_directories(tband_headers INTERFACE "${tband_root}/port/sinks")
+        target_compile_definitions(tband_headers INTERFACE "tband_portSINK_HEADER=\"tband_sink_${TBAND_SINK}.h\"")
         if(EXISTS "${tband_root}/port/sinks/tband_sink_${TBAND_SINK}.c")
             target_sources(tband INTERFACE "${tband_root}/port/sinks/tband_sink_${TBAND_SINK}.c")
         endif()

@@ -10,7 +10,7 @@ target=$(dirname "$here")
 build=${BUILD:-$(dirname "$target")/build/target-tests}
 mkdir -p "$build"
 cd "$target" || exit 2
-warnings="-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+warnings="-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror"
 small="-Dtband_configMETADATA_REPEAT_EVERY=0 -Dtband_configMAX_STR_LEN=1 -Dtband_configTRACE_DROP_CNT_EVERY=0 -Dtband_configMETADATA_BUF_SIZE=7 \
 -Dtband_configBACKEND_SNAPSHOT_BUF_SIZE=61 -Dtband_configSYNC_EVERY=1 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=1000 \
 -Dtband_configBACKEND_POST_MORTEM_SEGMENTS=2"
@@ -365,6 +365,21 @@ compile() {
             -isystem "$kernel/portable/GCC/ARM_CM4_MPU" -c src/tband_freertos.c -o "$build/compiled.o" || fail "MPU, wrappers V1 $wrappers"
         # But for the three that know what a handle stands for.
         arm-none-eabi-nm "$build/compiled.o" | grep MPU_ | grep -v 'MPU_uxQueueMessagesWaiting$\|MPU_xStreamBufferIsEmpty$\|MPU_uxEventGroupGetNumber$' && fail "MPU: the wrappers for tasks are called"
+    done
+    # Supervisor calls: the handler, and calls from C and C++.
+    printf '%s\n' '#include "tband.h"' '#include "tband_unprivileged.h"' 'void f(const char *text);' \
+        'void f(const char *text) { tband_evtmarker(1, text); tband_valmarker(2, -1); tband_freertos_task_evtmarker_end(3); }' >"$build/unprivileged.c"
+    arm="-mthumb -Os $on -DINC_FREERTOS_H -DconfigUSE_TRACE_FACILITY=1 -Dtband_configFREERTOS_TRACE_ENABLE=1 -Iinclude -Itests/host -Iport/cortex_m_mpu"
+    for core in cortex-m3 cortex-m4 cortex-m33; do
+        for options in "" -Dtband_configLOG_ENABLE=1 -Dtband_configMARKER_TRACE_ENABLE=0 -Dtband_configENABLE=0; do
+            for compiler in arm-none-eabi-gcc "clang --target=arm-none-eabi -isystem $(arm_headers)"; do
+                for file in port/cortex_m_mpu/tband_unprivileged.c "$build/unprivileged.c"; do
+                    $compiler $warnings -Wundef -mcpu=$core $arm $options -c "$file" -o "$build/compiled.o" || fail "$file, $core, $options, $compiler"
+                done
+            done
+        done
+        arm-none-eabi-g++ -std=c++17 -Wall -Wextra -Wconversion -Wshadow -Wundef -Werror -mcpu=$core $arm -x c++ -c "$build/unprivileged.c" \
+            -o "$build/compiled.o" || fail "supervisor calls from C++"
     done
     for options in "" -Dtband_configENABLE=0 -Dtband_configMARKER_TRACE_ENABLE=0 -Dtband_configISR_TRACE_ENABLE=0 -Dtband_configLOG_ENABLE=1; do
         for compiler in g++ clang++; do
@@ -777,6 +792,30 @@ EOF
                 { [ $way = installed ] || cmake --install "$work/$way/build" --prefix "$work/prefix"; }
         } >"$work/$way.log" 2>&1 || { fail "CMake, $way"; tail -5 "$work/$way.log"; }
     done
+    # The kernel as a library of its own, whose FreeRTOSConfig.h includes tband.h.
+    kernel=$(kernel_source)/FreeRTOS-Kernel
+    mkdir -p "$work/kernel"
+    cat >"$work/kernel/CMakeLists.txt" <<EOF
+cmake_minimum_required(VERSION 3.16)
+project(firmware C)
+set(TBAND_PORT $target/tests/kernel/posix)
+set(TBAND_FREERTOS ON)
+add_subdirectory($target tband)
+add_library(freertos_config INTERFACE)
+target_include_directories(freertos_config INTERFACE $target/tests/kernel)
+target_compile_definitions(freertos_config INTERFACE _GNU_SOURCE tband_configUSE_BACKEND_STREAMING=1)
+target_link_libraries(freertos_config INTERFACE tband::headers)
+set(posix $kernel/portable/ThirdParty/GCC/Posix)
+add_library(freertos_kernel STATIC $kernel/tasks.c $kernel/queue.c $kernel/list.c $kernel/timers.c $kernel/event_groups.c
+    $kernel/stream_buffer.c $kernel/portable/MemMang/heap_4.c \${posix}/port.c \${posix}/utils/wait_for_event.c)
+target_include_directories(freertos_kernel PUBLIC $kernel/include \${posix} \${posix}/utils)
+target_link_libraries(freertos_kernel PUBLIC freertos_config pthread)
+add_executable(firmware $target/tests/kernel/app.c $target/tests/kernel/posix/platform.c)
+target_link_libraries(firmware PRIVATE freertos_kernel tband::tband)
+EOF
+    (cmake -S "$work/kernel" -B "$work/kernel/build" && cmake --build "$work/kernel/build" && cd "$work/kernel" && run ./build/firmware &&
+        test -s capture.bin && ! nm build/libfreertos_kernel.a | grep ' T tband') >"$work/kernel.log" 2>&1 ||
+        { fail "CMake, the kernel as a library"; tail -5 "$work/kernel.log"; }
     cat >"$work/json.cmake" <<EOF
 file(READ $target/library.json text)
 string(JSON files GET "\${text}" build srcFilter)

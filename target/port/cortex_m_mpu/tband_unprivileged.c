@@ -30,7 +30,8 @@ __attribute__((naked)) void tband_svc_handler(void) {
                    ".ltorg\n");
 }
 
-/* The byte and the word that the calling task sees there. */
+#if tband_configMARKER_TRACE_ENABLE == 1 || tband_configLOG_ENABLE == 1
+/* The byte that the calling task sees there. */
 static uint8_t tband_svc_byte(uintptr_t at) {
     uint32_t control;
     uint32_t byte;
@@ -42,13 +43,6 @@ static uint8_t tband_svc_byte(uintptr_t at) {
     return (uint8_t)byte;
 }
 
-#if tband_configLOG_ENABLE == 1
-static uint32_t tband_svc_word(uintptr_t at) {
-    return tband_svc_byte(at) | (uint32_t)tband_svc_byte(at + 1u) << 8 | (uint32_t)tband_svc_byte(at + 2u) << 16 |
-           (uint32_t)tband_svc_byte(at + 3u) << 24;
-}
-#endif
-
 /* Copies a text of at most `room` bytes, and a 0. Returns its length. */
 static uint32_t tband_svc_copy(char *to, uintptr_t text, uint32_t room) {
     uint32_t len = 0;
@@ -58,6 +52,14 @@ static uint32_t tband_svc_copy(char *to, uintptr_t text, uint32_t room) {
     to[len] = '\0';
     return len;
 }
+#endif
+
+#if tband_configLOG_ENABLE == 1
+static uint32_t tband_svc_word(uintptr_t at) {
+    return tband_svc_byte(at) | (uint32_t)tband_svc_byte(at + 1u) << 8 | (uint32_t)tband_svc_byte(at + 2u) << 16 |
+           (uint32_t)tband_svc_byte(at + 3u) << 24;
+}
+#endif
 
 #if tband_configMARKER_TRACE_ENABLE == 1
 static int64_t tband_svc_int64(const uint32_t *frame) { return (int64_t)((uint64_t)frame[2] << 32 | frame[1]); }
