@@ -692,8 +692,7 @@ static bool tband_repeat_here(struct tband_channel *channel, uint32_t core) {
     return is_none;
 }
 
-/* The name whose turn it is: so whoever joins in mid-stream has names after a while. A critical section for each place, because
- * interrupts are held off, and not many places. */
+/* The name whose turn it is: so whoever joins in mid-stream has names after a while. Each place is a critical section of its own. */
 static TBAND_NOINLINE void tband_repeat(void) {
     bool goes_on = true;
     for (uint32_t i = 0; goes_on && i < 8u; i++) {
