@@ -74,7 +74,9 @@ pub fn check(capture: &[u8], log: &str) -> anyhow::Result<Compared> {
             }
         }
         // Unprivileged tasks say who they are.
-        if let EventKind::Instant { label, .. } = event.kind {
+        if let EventKind::Instant { lane, label, .. } = event.kind
+            && entities.lanes[lane.index()].kind == LaneKind::Events
+        {
             let has = label.as_text().map_or("", |text| batch.texts.get(text));
             let running = state.current.get(&event.core.0).and_then(|task| entities.tasks[task.index()].name.as_deref());
             compare("markers", has, running.unwrap_or(""), 0, time);
@@ -184,7 +186,8 @@ impl State {
             }
             // A number is recorded before it is noted.
             "N" => {
-                let has = self.values.get(&name[1..].parse()?).copied().unwrap_or_default();
+                let marker = 90 + name[1..].parse::<u32>()?;
+                let has = self.values.get(&marker).copied().unwrap_or_default();
                 let says_number: i64 = says.parse()?;
                 let has = if has == says_number + 1 { says_number } else { has };
                 of_object("numbers", has.to_string())

@@ -240,7 +240,7 @@ static void say(uint32_t me) {
     char text[40] = "t";
     text[1] = (char)('0' + me);
     tband_evtmarker(me, text);
-    tband_valmarker(me, (int64_t)numbers[me] + 1);
+    tband_valmarker(90 + me, (int64_t)numbers[me] + 1);
     numbers[me]++;
 #if tband_configLOG_ENABLE == 1
     if (me == TASKS - 1 && messages < MESSAGES) {
