@@ -94,7 +94,11 @@ random() {
     done
     for kernel in ${FREERTOS_KERNELS:+$(kernels_there)}; do
         case $kernel in *V10.2* | *V10.6* | *V11.3*) beside random_run arm "$(basename "$kernel")" ;; esac
-        case $kernel in *V10.2* | *V10.3*) beside random_run arm "$(basename "$kernel")-mutexes" -DRANDOM_ACTIONS=0x2830 ;; esac
+        # These forget that no task of an inherited priority is ready any more, and the port's way of choosing a task asserts that.
+        case $kernel in *V10.2* | *V10.3*)
+            beside random_run arm "$(basename "$kernel")-mutexes" -DRANDOM_ACTIONS=0x2830 -DconfigUSE_PORT_OPTIMISED_TASK_SELECTION=0
+            ;;
+        esac
     done
     finish
 }
