@@ -106,7 +106,14 @@ impl MiniProfilerOptions {
         if let Some(clock) = self.clock {
             return (clock, "given by an option");
         }
-        let Some(unit) = self.time_unit else { return (microsecond, "assumed, microseconds as in the protocol") };
+        let Some(unit) = self.time_unit else {
+            return match metadata {
+                Some(metadata) if metadata.timer_hz == TIMER_HZ => {
+                    (microsecond, "inferred: microseconds as in the protocol, and the timer runs at 1 MHz")
+                }
+                _ => (microsecond, "assumed, microseconds as in the protocol"),
+            };
+        };
         let rate = match unit {
             TimeUnit::Nanoseconds(ns) => Rate::from_ns_per_tick(ns),
             TimeUnit::Timer => metadata.and_then(|metadata| Rate::from_hz(u64::from(metadata.timer_hz), 1)),

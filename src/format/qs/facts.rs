@@ -159,10 +159,10 @@ pub(super) fn add_target(sessions: &Sessions, options: &TargetOptions, facts: &S
     }
     if let Some(inferred) = &sessions.inferred {
         let value = format!("{} of {}", inferred.fitting, inferred.all);
-        detail("records that fit the sizes", value, "measured".to_owned());
+        detail("records that fit the sizes", value, "counted".to_owned());
     }
     let names = sessions.all.iter().map(|session| session.names.count()).sum::<usize>();
-    detail("names", names.to_string(), "measured".to_owned());
+    detail("names", names.to_string(), "counted".to_owned());
     if let Some(program) = &options.program {
         let uses = sessions.all.iter().filter(|session| session.names.has_program()).count();
         let source = match uses {

@@ -187,31 +187,32 @@ fn start_of(highs: &Highs, rate: Rate) -> i64 {
 
 /// The facts that the first pass knows.
 fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: TimeBase, rate: Rate) {
-    let (value, because) = match base {
-        TimeBase::Local => {
-            ("local time stamps".to_owned(), "time stamps do not say how long a tick is, 1 ns was taken; --clock-hz gives it")
-        }
-        TimeBase::Global => {
-            ("global time stamps".to_owned(), "time stamps do not say how long a tick is, 1 ns was taken; --clock-hz gives it")
-        }
-        TimeBase::Samples(period) => (
-            format!("samples of the program counter, one in {period} ticks"),
-            "the stream has no time stamps, and does not say how long a tick is, 1 ns was taken; --clock-hz gives it",
-        ),
-        TimeBase::Position => (
-            "the position in the stream, in bytes".to_owned(),
-            "the stream has no time stamps: a byte was taken for 1 µs, so that only the order is right",
-        ),
+    let value = match base {
+        TimeBase::Local => "local time stamps".to_owned(),
+        TimeBase::Global => "global time stamps".to_owned(),
+        TimeBase::Samples(period) => format!("samples of the program counter, one in {period} ticks"),
+        TimeBase::Position => "the position in the stream, in bytes".to_owned(),
     };
-    let finding = match options.clock {
-        Some(_) if base == TimeBase::Position => {
-            Finding::new(Matter::Clock, Certainty::Assumed, "the stream has no time stamps: bytes are taken for ticks")
+    let clock = |certainty, because| Finding::new(Matter::Clock, certainty, because);
+    facts.findings.push(match (options.clock, base) {
+        (Some(_), TimeBase::Position) => {
+            clock(Certainty::Assumed, "the stream has no time stamps: bytes are taken for ticks")
         }
-        Some(_) => Finding::new(Matter::Clock, Certainty::Known, "given by an option"),
-        None => Finding::new(Matter::Clock, Certainty::Assumed, because),
+        (Some(_), _) => clock(Certainty::Known, "given by an option"),
+        (None, TimeBase::Position) => {
+            clock(Certainty::Assumed, "the stream has no time stamps: a byte was taken for 1 µs, so that only the order is right")
+        }
+        (None, _) => {
+            facts.hints.push("ITM streams do not record how long a tick is; 1 ns is assumed. Give --clock-hz.".to_owned());
+            clock(Certainty::Assumed, "ITM streams do not record it; 1 ns is taken").never_recorded()
+        }
+    });
+    let origin = match (options.clock, base) {
+        (Some(_), _) => "given by an option",
+        (None, TimeBase::Position) => "assumed",
+        (None, _) => "assumed, ITM streams do not record it",
     };
-    facts.clock = Some((rate, if options.clock.is_some() { "given by an option" } else { "assumed" }));
-    facts.findings.push(finding);
+    facts.clock = Some((rate, origin));
     let mut detail = |name, value: String, source: &str| facts.details.push(Detail { name, value, source: source.to_owned() });
     let is_given = matches!(base, TimeBase::Samples(_));
     detail("time base", value, if is_given { "given by an option" } else { "inferred from the packets" });

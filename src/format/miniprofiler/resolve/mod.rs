@@ -102,7 +102,7 @@ fn time_unit(options: &MiniProfilerOptions, metadata: Option<&Metadata>, origin:
         _ if options.is_unit_given() => (Certainty::Known, origin.to_owned()),
         None => (Certainty::Assumed, "microseconds as in the protocol; no metadata has the rate of the timer".to_owned()),
         Some(metadata) if metadata.timer_hz == TIMER_HZ => {
-            (Certainty::Inferred, "microseconds as in the protocol, and the timer runs at 1 MHz".to_owned())
+            (Certainty::Inferred, origin.trim_start_matches("inferred: ").to_owned())
         }
         Some(metadata) => {
             let hz = metadata.timer_hz;

@@ -437,11 +437,12 @@ impl MessageTimes {
         let (certainty, because) = match source {
             _ if self.by_order => (Certainty::Assumed, "no message has a time stamp: only their order is known"),
             ASSUMED if self.transport.is_some() => {
-                (Certainty::Assumed, "the stream does not record the frequency of its clock; give --stp-freq")
+                (Certainty::Assumed, "the stream does not record the frequency of its clock; give it, as in --stp-freq 60M")
             }
-            ASSUMED => {
-                (Certainty::Assumed, "the capture does not record the frequency of the message clock; give --syst-clock-hz")
-            }
+            ASSUMED => (
+                Certainty::Assumed,
+                "the capture does not record the frequency of the message clock; give it, as in --syst-clock-hz 24M",
+            ),
             COUNTS_FROM_1970 => (Certainty::Inferred, COUNTS_FROM_1970),
             known => (Certainty::Known, known),
         };
@@ -499,19 +500,6 @@ impl MessageTimes {
         if self.senders.contradiction().is_some() {
             hints.push(
                 "Only times of one sender can be compared. A transport with time stamps (STP) relates the clocks of several senders.".to_owned(),
-            );
-        }
-        if self.transport.is_some() && self.transport_source == ASSUMED {
-            hints.push(
-                "The stream does not record the frequency of its clock: give it with --stp-freq, as in --stp-freq 60M."
-                    .to_owned(),
-            );
-        }
-        if self.transport.is_none() && !self.by_order && self.message_source == ASSUMED {
-            hints.push(
-                "The capture does not record the frequency of the message clock: give it with --syst-clock-hz, as in \
-                 --syst-clock-hz 24M."
-                    .to_owned(),
             );
         }
         hints

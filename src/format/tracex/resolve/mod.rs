@@ -18,6 +18,10 @@ use events::Kernel;
 
 /// The rate of the clock is not recorded. Without an option, a tick is taken for this fraction of a second.
 const ASSUMED_HZ: u64 = 1_000_000;
+const RATE_IS_MISSING: &str =
+    "Trace buffers do not record the rate of the time stamps; a microsecond is assumed. Give --clock-hz.";
+const CLOCK_IS_MISSING: &str =
+    "Only the order of the events is known: TX_TRACE_TIME_SOURCE in the kernel's build gives it a clock.";
 
 /// A small step back, in bits: an interrupt may record an event between the time and the entry of another one.
 const DISORDER_BITS: u32 = 12;
@@ -66,11 +70,10 @@ impl Resolver {
             None => ("assumed, trace buffers do not record it", Certainty::Assumed),
         };
         facts.clock = Some((rate, origin));
-        facts.findings.push(Finding::new(Matter::Clock, certainty, origin.trim_start_matches("assumed, ")));
+        let because = origin.trim_start_matches("assumed, ");
+        facts.findings.push(Finding::new(Matter::Clock, certainty, because).never_recorded());
         if given.is_none() {
-            facts
-                .hints
-                .push("The rate of the time stamps is not recorded: --clock-hz N states it, for real durations.".to_owned());
+            facts.hints.push(RATE_IS_MISSING.to_owned());
         }
         for setup in &setups {
             let last = u16::try_from(64 - setup.facts.cores.leading_zeros()).unwrap_or(1).max(1);
@@ -223,6 +226,8 @@ impl Resolve for Resolver {
         {
             let value = format!("the time stamps count the events, {step} for each: the kernel was built without a clock");
             details.push(Detail { name: "time", value, source: "inferred".to_owned() });
+            self.facts.hints.retain(|hint| hint != RATE_IS_MISSING && hint != CLOCK_IS_MISSING);
+            self.facts.hints.push(CLOCK_IS_MISSING.to_owned());
         }
     }
 

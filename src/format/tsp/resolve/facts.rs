@@ -256,6 +256,7 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
     };
     let source = match timer.beyond {
         0 => source,
+        1 => format!("{source}; a larger one is damaged"),
         beyond => format!("{source}; {beyond} larger ones are damaged"),
     };
     facts.details.push(detail("timer period", format!("{} counts a tick", timer.period), &source));
