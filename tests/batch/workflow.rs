@@ -315,12 +315,12 @@ fn the_action_converts_checks_and_sums_up() {
     assert_eq!(calls, "binstall --no-confirm traceconv@0.1.0\ninstall --locked traceconv@0.1.0\n");
 
     desk.put("budget.toml", b"rules = ['losses == 0']");
-    let act_with = |budget: &str, reading: &str| {
+    let act_on = |inputs: &str, budget: &str, reading: &str| {
         let mut action = Command::new("bash");
         action.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &convert.script]).env("ACTION", root());
         action.current_dir(desk.path("")).env("PATH", &path).env("GITHUB_STEP_SUMMARY", desk.path("summary.md"));
         action.envs([
-            ("INPUTS", "captures"),
+            ("INPUTS", inputs),
             ("OUTPUT", "out"),
             ("GLOB", "*"),
             ("MAX_LOST", "50%"),
@@ -331,7 +331,7 @@ fn the_action_converts_checks_and_sums_up() {
         let output = action.output().unwrap();
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
-    let act = |budget: &str| act_with(budget, "");
+    let act = |budget: &str| act_on("captures", budget, "");
     let (status, said) = act("budget.toml");
     assert_eq!(status, 0, "{said}");
     assert!(desk.text("summary.md").contains("2 converted, 1 skipped"), "{}", desk.text("summary.md"));
@@ -342,7 +342,10 @@ fn the_action_converts_checks_and_sums_up() {
     assert_eq!(act("").0, 0);
     // Options for reading are for the budget, too.
     desk.put("all.toml", b"rules = ['losses >= 0']");
-    let (status, said) = act_with("all.toml", "-v --clock-hz 1M");
+    let (status, said) = act_on("captures", "all.toml", "-v --clock-hz 1M");
     let converted = desk.text("out/conversion.xml").matches("<testcase").count() - 1;
     assert_eq!((status, said.matches("clock 1 MHz (given by an option)").count()), (0, 2 * converted), "{said}");
+    // The report of the conversion is no recording, also if it is among the inputs.
+    let (status, said) = act_on(".", "all.toml", "");
+    assert_eq!(status, 0, "{said}");
 }
