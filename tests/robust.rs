@@ -182,7 +182,7 @@ fn a_directory_that_cannot_be_written_to_is_told() {
         command.uid(65_534).gid(65_534);
     }
     let output = command.output().unwrap();
-    fails(&output, 1, &["cannot write closed/a.perfetto-trace: Permission denied"]);
+    fails(&output, 1, &["cannot write closed/a.perfetto-trace: Permission denied", "; -o names another place"]);
     assert!(!String::from_utf8_lossy(&output.stderr).contains(".tmp"), "the temporary name says nothing to people");
     assert_eq!(fs::read_dir(&closed).unwrap().count(), 0);
     let output = run(&desk, &["a.bin", "-o", "/proc/a.perfetto-trace"]);

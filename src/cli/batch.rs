@@ -13,7 +13,7 @@ use super::progress::ProgressMeter;
 use super::{Status, color, say, say_as_is};
 use crate::model::counted;
 use crate::pipeline::Team;
-use crate::report::{Report, junit, markdown, table, totals};
+use crate::report::{InputReport, InputStatus, Report, junit, markdown, table, totals};
 
 /// Recordings of at least this size are started first, the largest before the others: otherwise one of them would keep a single
 /// thread busy when all other work is done. Smaller ones keep their order, so that messages come early.
@@ -105,7 +105,12 @@ fn print_table(plan: &ConvertPlan, report: &Report) {
         Some(place) => format!("{place} ({traces}, {output_bytes} bytes, {wall_seconds:.2} s)"),
         None => format!("{traces} beside the inputs ({output_bytes} bytes, {wall_seconds:.2} s)"),
     };
-    say_as_is(&format!("{}{}\n  -> {written}\n", table(inputs, color::status), totals(inputs)));
+    let is_foreign = |input: &InputReport| input.unrecognised && input.status == Some(InputStatus::Failed);
+    let hint = match inputs.iter().any(is_foreign) {
+        true => "  hint: --skip-unrecognised skips what is in no known format, --glob chooses files by name\n",
+        false => "",
+    };
+    say_as_is(&format!("{}{}\n  -> {written}\n{hint}", table(inputs, color::status), totals(inputs)));
 }
 
 /// Writes all reports that are wanted. Returns the errors.

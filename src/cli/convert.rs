@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use super::output::is_denied;
 use super::plan::{ConvertPlan, Job, Place, SourceName, Verbosity, directory_of, path_text, shown};
 use super::source::{Opened, OpenedTogether, blame, name_in_sentence};
 use super::trace_file::{Conversion, Written};
@@ -139,7 +140,10 @@ impl Converter<'_> {
             }
             Err(error) => match error.downcast_ref::<ConvertError>() {
                 Some(ConvertError::Stopped) => return Outcome::without_trace(Status::Stopped, inputs, messages),
-                _ => return failed(inputs, &format!("was not converted: {error:#}")),
+                _ => {
+                    let advice = if is_denied(&error) { "; -o names another place" } else { "" };
+                    return failed(inputs, &format!("was not converted: {error:#}{advice}"));
+                }
             },
         };
         for input in &mut inputs {

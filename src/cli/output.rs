@@ -214,8 +214,17 @@ pub(super) fn create_parent(place: &Place) {
 
 /// Whether the reader of an output has had enough (`| head`).
 pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    is_of_kind(error, &[io::ErrorKind::BrokenPipe])
+}
+
+/// Whether nothing may be written there.
+pub(super) fn is_denied(error: &anyhow::Error) -> bool {
+    is_of_kind(error, &[io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem])
+}
+
+fn is_of_kind(error: &anyhow::Error, kinds: &[io::ErrorKind]) -> bool {
     let mut errors = error.chain().filter_map(|error| error.downcast_ref::<io::Error>());
-    errors.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    errors.any(|error| kinds.contains(&error.kind()))
 }
 
 /// Writes a text. That its reader has had enough (`| head`) is no failure.

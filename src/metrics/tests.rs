@@ -265,7 +265,7 @@ fn verdicts_name_who_breaks_a_rule() {
     assert_eq!(missing(8), "the recording has no heap used_bytes");
     assert_eq!(missing(9), "task quiet has no stack_free_bytes in the recording");
     assert_eq!(text::verdict_summary(&found), "12 rules: 3 kept, 8 broken, 1 skipped");
-    assert_eq!(text::broken(&found[1])[0], "task.\"net rx\".cpu_percent is 50 %: task.*.cpu_percent < 8");
+    assert_eq!(text::broken(&found[1])[0], "task.\"net rx\".cpu_percent is 50 %, which breaks task.*.cpu_percent < 8");
     // A name that the rule itself has is not printed again.
     let table = text::verdicts(&verdicts(&["task.n*.cpu_percent < 90", "task.sensor.cpu_percent < 90"]));
     let words: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split("  ").map(str::trim).collect()).collect();
@@ -530,9 +530,9 @@ fn values_near_a_limit_have_as_many_decimals_as_it_takes() {
         (text::broken(&verdicts[0]), text::verdicts(&verdicts))
     };
     let (sentences, table) = of("task.a.cpu_percent < 10.001");
-    assert_eq!(sentences, ["task.a.cpu_percent is 10.0012 %: task.a.cpu_percent < 10.001"]);
+    assert_eq!(sentences, ["task.a.cpu_percent is 10.0012 %, which breaks task.a.cpu_percent < 10.001"]);
     assert!(table.contains("10.0012 %  -0.0002 %"), "{table}");
-    assert_eq!(of("task.a.cpu_percent < 10").0, ["task.a.cpu_percent is 10.001 %: task.a.cpu_percent < 10"]);
+    assert_eq!(of("task.a.cpu_percent < 10").0, ["task.a.cpu_percent is 10.001 %, which breaks task.a.cpu_percent < 10"]);
     assert_eq!(of("task.a.run_ns < 1000123").0, ["task.a.run_ns is 1000123 ns: task.a.run_ns < 1000123"]);
     let (sentences, table) = of("task.a.run_s <= 0.00100012");
     assert_eq!(sentences, ["task.a.run_s is 0.001000123 s: task.a.run_s <= 0.00100012"]);

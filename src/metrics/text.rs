@@ -91,7 +91,7 @@ pub fn verdict_summary(verdicts: &[Verdict]) -> String {
     format!("{}: {kept} kept, {broken} broken{skipped}", counted(verdicts.len(), "rule"))
 }
 
-/// The broken rules, in a sentence each: `task.sensor.cpu_percent is 4.2 %, limit: < 4`.
+/// The broken rules, in a sentence each: `task.sensor.cpu_percent is 4.2 %, which breaks task.*.cpu_percent < 4`.
 #[must_use]
 pub fn broken(verdict: &Verdict) -> Vec<String> {
     if let Some(missing) = &verdict.missing {
@@ -99,7 +99,7 @@ pub fn broken(verdict: &Verdict) -> Vec<String> {
     }
     let sentence = |measured: &Measured| {
         let [value, _] = self::measured(measured, verdict.unit);
-        format!("{} is {value}: {}", visible(&measured.metric), verdict.rule)
+        format!("{} is {value}, which breaks {}", visible(&measured.metric), verdict.rule)
     };
     verdict.values.iter().map(sentence).collect()
 }

@@ -353,7 +353,7 @@ fn signals(report: &StatisticsReport) -> Table {
     let rows = report.machines.iter().flat_map(|machine| {
         let name = with_session(&machine.name, machine.session);
         let row = move |signal: &super::report::NamedSpans| {
-            std::iter::once(format!("{name}: {}", signal.name)).chain(spread(&signal.spans)).collect()
+            std::iter::once(format!("{name}/{}", signal.name)).chain(spread(&signal.spans)).collect()
         };
         machine.signals.iter().map(row)
     });
@@ -380,7 +380,7 @@ fn logs(report: &StatisticsReport) -> Table {
 fn instants(report: &StatisticsReport) -> Table {
     let mut named: Vec<(u64, String)> = Vec::new();
     for lane in &report.lanes {
-        named.extend(lane.named_instants.iter().map(|named| (named.count, format!("{}: {}", full_name(lane), named.name))));
+        named.extend(lane.named_instants.iter().map(|named| (named.count, format!("{}/{}", full_name(lane), named.name))));
     }
     named.sort_by(|one, other| (other.0, &one.1).cmp(&(one.0, &other.1)));
     let rows = named.into_iter().map(|(count, name)| vec![name, count.to_string(), rate(count, report)]).collect();
@@ -388,7 +388,7 @@ fn instants(report: &StatisticsReport) -> Table {
 }
 
 fn full_name(lane: &LaneReport) -> String {
-    let owner = lane.owner.as_ref().map_or_else(String::new, |owner| format!("{owner}: "));
+    let owner = lane.owner.as_ref().map_or_else(String::new, |owner| format!("{owner}/"));
     with_session(&format!("{owner}{}", lane.name), lane.session)
 }
 

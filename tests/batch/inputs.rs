@@ -337,7 +337,7 @@ fn a_cut_archive_gives_the_files_in_it() {
 fn what_is_in_no_known_format_can_be_skipped() {
     let desk = Desk::with("in/a.bin", &small(1));
     desk.put("in/README.md", b"# Recordings\n");
-    desk.run("-r in -o out/").ends(1);
+    desk.run("-r in -o out/").ends(1).says(&["  hint: --skip-unrecognised skips what is in no known format"]);
     let ran = desk.run("-r in -o out/ --skip-unrecognised --junit junit.xml --report report.ndjson --no-statistics").ends(0);
     // The table lists it.
     let ran = ran.says(&["in/README.md  -", "  skipped\n", "2 inputs: 1 converted, 1 skipped"]);

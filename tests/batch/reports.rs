@@ -147,7 +147,7 @@ fn each_rule_of_a_budget_is_a_test_case() {
     let broken = with("failure");
     let message = broken.attribute("message").unwrap();
     assert!(
-        message.starts_with("task.filter.cpu_percent is 5.") && message.ends_with(" %: task.filter.cpu_percent < 4"),
+        message.starts_with("task.filter.cpu_percent is 5.") && message.ends_with(" %, which breaks task.filter.cpu_percent < 4"),
         "{message}"
     );
     assert_eq!(broken.text().unwrap(), format!("{message}\nreason: was measured on the slowest board"));
