@@ -791,6 +791,11 @@ fn options_that_match_nothing_are_told() {
     ] {
         desk.run(&format!("{line} -o none")).ends(1).says(&[said]);
     }
+    // No recording of these formats says how long a tick is: once, and not as a warning for each file of a batch.
+    for line in ["blinky.swo", "gateway.trx", "dpp.bin"] {
+        let ran = desk.run(&format!("{line} -o out")).ends(0).says(&["(assumed, ", " is assumed. Give --clock-hz"]);
+        assert!(!ran.stderr.contains("warning:"), "{}", ran.stderr);
+    }
     // Options that the recording contradicts make its times doubtful.
     for (option, said) in [
         ("--timer-max 5", "--timer-max is 5, but the timer's values go up to 992"),

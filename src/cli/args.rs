@@ -213,7 +213,7 @@ pub(super) struct ReadArgs {
     #[arg(long, value_name = "NAME", value_parser = format_names())]
     pub(super) format: Option<String>,
 
-    /// The number of the target's cores, if it is not to be found out
+    /// The number of the target's cores [default: as the recording shows]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(super) cores: Option<u16>,
 

@@ -30,7 +30,7 @@ const EXAMPLES: [(&str, &str, &str); 100] = [
     (CONVERT, "zstd", "traceconv --zstd demo.bin"),
     (CONVERT, "split-size", "traceconv --split-size 80k demo.bin"),
     (CONVERT, "format", "traceconv --format tonbandgeraet demo.bin"),
-    (CONVERT, "cores", "traceconv --cores 2 dual-0.bin@0 dual-1.bin@1"),
+    (CONVERT, "cores", "traceconv --cores 1 demo.bin"),
     (CONVERT, "clock-hz", "traceconv --clock-hz 168M demo.bin"),
     (CONVERT, "threads", "traceconv --threads 1 demo.bin"),
     (CONVERT, "no-mmap", "traceconv --no-mmap demo.bin"),

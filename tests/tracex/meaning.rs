@@ -5,7 +5,9 @@ use traceconv::format::tracex::generate::{GenerateOptions, generate_with_truth};
 use traceconv::format::tracex::layout::{ENTRY_BYTES, Layout};
 use traceconv::format::tracex::names::id;
 use traceconv::format::{FormatOptions, OptionValue};
-use traceconv::model::{ArgValue, EventKind, ObjectOp, PriorityChange, Rate, RecordedWaits, WaitReason, losses};
+use traceconv::model::{
+    ArgValue, Certainty, EventKind, Matter, ObjectOp, PriorityChange, Rate, RecordedWaits, WaitReason, losses,
+};
 
 use crate::captures::{self, Events};
 use crate::common::run::Subject;
@@ -47,7 +49,9 @@ fn the_rate_is_an_option_and_otherwise_assumed() {
     let given = times(&Subject { options, ..subject() });
     assert!(assumed.iter().zip(&given).all(|(assumed, given)| *assumed == 10 * given));
     let facts = convert(&capture, Cut::WHOLE).summary.facts;
-    assert!(facts.findings.iter().any(|finding| finding.warning().is_some_and(|text| text.contains("assumed"))));
+    let clock = facts.findings.iter().find(|finding| finding.of == Matter::Clock).unwrap();
+    assert_eq!((clock.certainty, clock.warning()), (Certainty::Assumed, None));
+    assert!(facts.hints.iter().any(|hint| hint.contains("--clock-hz")));
 }
 
 fn kinds(events: &Events) -> Vec<EventKind> {

@@ -195,9 +195,7 @@ fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: T
     };
     let clock = |certainty, because| Finding::new(Matter::Clock, certainty, because);
     facts.findings.push(match (options.clock, base) {
-        (Some(_), TimeBase::Position) => {
-            clock(Certainty::Assumed, "the stream has no time stamps: bytes are taken for ticks")
-        }
+        (Some(_), TimeBase::Position) => clock(Certainty::Assumed, "the stream has no time stamps: bytes are taken for ticks"),
         (Some(_), _) => clock(Certainty::Known, "given by an option"),
         (None, TimeBase::Position) => {
             clock(Certainty::Assumed, "the stream has no time stamps: a byte was taken for 1 µs, so that only the order is right")

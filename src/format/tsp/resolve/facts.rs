@@ -282,6 +282,7 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
 }
 
 fn length_details(setup: &Setup, facts: &mut Facts) {
+    let (mut given, mut inferred) = (Vec::new(), Vec::new());
     for id in 0..=255u8 {
         let len = setup.lengths.of(id);
         let is_learned = is_open(id) && len != OPEN;
@@ -289,8 +290,13 @@ fn length_details(setup: &Setup, facts: &mut Facts) {
             continue;
         }
         let name = name_of(id).map_or(String::new(), |name| format!(" ({name})"));
-        let source = if setup.lengths.is_given(id) { "given by an option" } else { "inferred" };
-        facts.details.push(detail("packet length", format!("id {id}{name}: {} of data", counted(len, "byte")), source));
+        let list = if setup.lengths.is_given(id) { &mut given } else { &mut inferred };
+        list.push(format!("id {id}{name} {}", counted(len, "byte")));
+    }
+    for (lengths, source) in [(given, "given by an option"), (inferred, "inferred")] {
+        if !lengths.is_empty() {
+            facts.details.push(detail("data of packets", lengths.join(", "), source));
+        }
     }
 }
 
