@@ -533,9 +533,9 @@ fn values_near_a_limit_have_as_many_decimals_as_it_takes() {
     assert_eq!(sentences, ["task.a.cpu_percent is 10.0012 %, which breaks task.a.cpu_percent < 10.001"]);
     assert!(table.contains("10.0012 %  -0.0002 %"), "{table}");
     assert_eq!(of("task.a.cpu_percent < 10").0, ["task.a.cpu_percent is 10.001 %, which breaks task.a.cpu_percent < 10"]);
-    assert_eq!(of("task.a.run_ns < 1000123").0, ["task.a.run_ns is 1000123 ns: task.a.run_ns < 1000123"]);
+    assert_eq!(of("task.a.run_ns < 1000123").0, ["task.a.run_ns is 1000123 ns, which breaks task.a.run_ns < 1000123"]);
     let (sentences, table) = of("task.a.run_s <= 0.00100012");
-    assert_eq!(sentences, ["task.a.run_s is 0.001000123 s: task.a.run_s <= 0.00100012"]);
+    assert_eq!(sentences, ["task.a.run_s is 0.001000123 s, which breaks task.a.run_s <= 0.00100012"]);
     assert!(table.contains("0.001000123 s  -0.000000003 s"), "{table}");
     let figures = recording(&[("a", 6775, &[])]);
     let of = |text: &str| {
