@@ -407,6 +407,9 @@ fn a_recording_is_added_once() {
     assert!(!left.exists());
     assert_eq!(files(&dir.path().join("set")).len(), second.len() + 3);
 
+    let late = run(dir.path(), &["export", "--parquet", "set", "--append", "in/board=8/demo.bin", "--from", "10s"]);
+    assert_eq!(stderr(&late), "exported 1 recording, 1 without an event in the time range -> set\n");
+
     let again = run(dir.path(), &["export", "--parquet", "set", "in/board=8/demo.bin"]);
     assert_eq!(again.status.code(), Some(2));
     assert!(stderr(&again).contains("set is a dataset already; add recordings to it with --append"), "{}", stderr(&again));

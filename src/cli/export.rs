@@ -148,6 +148,8 @@ struct PlannedPart<'a> {
 #[derive(Default)]
 struct Done {
     exported: usize,
+    /// Of these: without an event in the time range.
+    empty: usize,
     unread: usize,
     skipped: usize,
     error: Option<anyhow::Error>,
@@ -216,7 +218,8 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
 
     let mut status = status;
     let sum = |of: fn(&Done) -> usize| all.iter().map(of).sum::<usize>();
-    let (exported, unread, skipped) = (sum(|done| done.exported), sum(|done| done.unread), sum(|done| done.skipped));
+    let (exported, empty) = (sum(|done| done.exported), sum(|done| done.empty));
+    let (unread, skipped) = (sum(|done| done.unread), sum(|done| done.skipped));
     for error in all.iter().filter_map(|done| done.error.as_ref()) {
         say(&format!("error: {error:#}\n"));
         status = Status::Failed;
@@ -225,7 +228,12 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
         status = Status::Failed;
     }
     if reading.verbosity > Verbosity::Quiet {
-        let more = [(known, "there already"), (unread, "not readable"), (skipped, "in no known format")];
+        let more = [
+            (empty, "without an event in the time range"),
+            (known, "there already"),
+            (unread, "not readable"),
+            (skipped, "in no known format"),
+        ];
         let more: String = more.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}")).collect();
         say(&format!("exported {}{more} -> {}\n", counted(exported, "recording"), place.as_output()));
     }
@@ -465,6 +473,7 @@ impl Export<'_> {
             self.meter.say_above(&inputs.iter().map(|input| summary(input, false)).collect::<String>());
         }
         *if gathered.is_some() { &mut done.exported } else { &mut done.unread } += 1;
+        done.empty += usize::from(gathered.as_ref().is_some_and(|gathered| !gathered.warnings.is_empty()));
         let recording = Recording::new(inputs, None);
         let figures = gathered.map(|gathered| figures(&gathered.statistics, losses_of(&recording))).unwrap_or_default();
         Ok(rows.end(&planned.labels, &recording, &figures)?)

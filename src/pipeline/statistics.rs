@@ -15,7 +15,7 @@ pub struct Gathered {
     pub statistics: StatisticsReport,
     /// Time by function as folded stacks, if requested.
     pub folded: Option<String>,
-    /// Warnings for the user: sentences without a final stop.
+    /// Warnings for the user, sentences without a final stop: nothing is in the time range.
     pub warnings: Vec<String>,
 }
 

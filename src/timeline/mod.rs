@@ -152,8 +152,6 @@ pub struct Counts {
     pub unmatched_span_ends: u64,
     /// Spans nested deeper than the viewer shows; they are not drawn.
     pub too_deep_spans: u64,
-    /// Events about "the running task" while the running task was unknown.
-    pub without_task: u64,
     /// Calls whose callers are missing.
     pub orphan_calls: u64,
     /// Calls that overlap others without lying within them.
@@ -187,93 +185,61 @@ struct CoreState {
     sampled: Option<(u32, i32, i32)>,
 }
 
-/// Fixed names of the timeline.
-struct Words {
-    closed: Name,
-    end_of_trace: Name,
-    loss: Name,
-    reset: Name,
-    continued: Name,
-    offset: Name,
-    bytes: Name,
-    at_least_lost: Name,
-    ticks: Name,
-    until_tick: Name,
-    timeout_ticks: Name,
-    priority: Name,
-    marker: Name,
-    from: Name,
-    wait_ns: Name,
-    by: Name,
-    wait: Name,
-    held: Name,
-    suspended: Name,
-    created: Name,
-    deleted: Name,
-    inherits_priority: Name,
-    priority_restored: Name,
-    exit_without_enter: Name,
-    idle: Name,
-    unknown: Name,
-    bits: Name,
-    value: Name,
-    index: Name,
-    notified: Name,
-    address: Name,
-    depth: Name,
-    malloc: Name,
-    malloc_failed: Name,
-    free: Name,
-    armed: Name,
-    restarted: Name,
-    expired: Name,
-    period_ticks: Name,
+/// Names that the timeline uses again and again: a field for each, with its text.
+macro_rules! words {
+    ($($field:ident: $text:literal,)*) => {
+        struct Words {
+            $($field: Name,)*
+        }
+
+        impl Words {
+            fn new(writer: &mut Writer) -> Words {
+                Words { $($field: writer.name($text),)* }
+            }
+        }
+    };
 }
 
-impl Words {
-    fn new(writer: &mut Writer) -> Words {
-        Words {
-            closed: writer.name("closed_by"),
-            end_of_trace: writer.name("end of trace"),
-            loss: writer.name("loss"),
-            reset: writer.name("target reset"),
-            continued: writer.name("continued"),
-            offset: writer.name("offset"),
-            bytes: writer.name("bytes"),
-            at_least_lost: writer.name("at_least_lost"),
-            ticks: writer.name("ticks"),
-            until_tick: writer.name("until_tick"),
-            timeout_ticks: writer.name("timeout_ticks"),
-            priority: writer.name("priority"),
-            marker: writer.name("marker"),
-            from: writer.name("from"),
-            wait_ns: writer.name("wait_ns"),
-            by: writer.name("by"),
-            wait: writer.name("wait"),
-            held: writer.name("held"),
-            suspended: writer.name("suspended"),
-            created: writer.name("created"),
-            deleted: writer.name("deleted"),
-            inherits_priority: writer.name("inherits priority"),
-            priority_restored: writer.name("priority restored"),
-            exit_without_enter: writer.name("exit without enter"),
-            idle: writer.name("idle"),
-            unknown: writer.name("unknown"),
-            bits: writer.name("bits"),
-            value: writer.name("value"),
-            index: writer.name("index"),
-            notified: writer.name("notified"),
-            address: writer.name("address"),
-            depth: writer.name("depth"),
-            malloc: writer.name("malloc"),
-            malloc_failed: writer.name("malloc failed"),
-            free: writer.name("free"),
-            armed: writer.name("armed"),
-            restarted: writer.name("restarted"),
-            expired: writer.name("expired"),
-            period_ticks: writer.name("period_ticks"),
-        }
-    }
+words! {
+    closed: "closed_by",
+    end_of_trace: "end of trace",
+    loss: "loss",
+    reset: "target reset",
+    continued: "continued",
+    offset: "offset",
+    bytes: "bytes",
+    at_least_lost: "at_least_lost",
+    ticks: "ticks",
+    until_tick: "until_tick",
+    timeout_ticks: "timeout_ticks",
+    priority: "priority",
+    marker: "marker",
+    from: "from",
+    wait_ns: "wait_ns",
+    by: "by",
+    wait: "wait",
+    held: "held",
+    suspended: "suspended",
+    created: "created",
+    deleted: "deleted",
+    inherits_priority: "inherits priority",
+    priority_restored: "priority restored",
+    exit_without_enter: "exit without enter",
+    idle: "idle",
+    unknown: "unknown",
+    bits: "bits",
+    value: "value",
+    index: "index",
+    notified: "notified",
+    address: "address",
+    depth: "depth",
+    malloc: "malloc",
+    malloc_failed: "malloc failed",
+    free: "free",
+    armed: "armed",
+    restarted: "restarted",
+    expired: "expired",
+    period_ticks: "period_ticks",
 }
 
 impl Timeline {

@@ -390,9 +390,8 @@ impl Timeline {
     /// The running task reports the reason of its next wait.
     pub(super) fn waiting(&mut self, wait: Wait, core: CoreId, time_ns: u64) {
         self.isrs_must_have_ended(core, time_ns);
-        match self.cores[core.index()].current {
-            Some(task) => self.tasks[task.index()].scheduling.will_wait(wait),
-            None => self.counts.without_task += 1,
+        if let Some(task) = self.cores[core.index()].current {
+            self.tasks[task.index()].scheduling.will_wait(wait);
         }
     }
 
