@@ -3,7 +3,7 @@
 use super::layout::{Config, Sizes};
 
 /// The content of a TARGET_INFO record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TargetInfo {
     /// Whether the target has just been reset; else it answers a request.
     pub is_reset: bool,
@@ -38,16 +38,18 @@ impl TargetInfo {
         let mut info = match rest.len().checked_sub(TAIL_BYTES)? {
             2 => {
                 let version = u16::from_le_bytes(*rest.first_chunk()?);
-                TargetInfo { is_reset: flags != 0, is_big_endian: version >> 15 != 0, ..TargetInfo::of(version & 0x7FFF) }
+                let (is_big_endian, version) = (version >> 15 != 0, version & 0x7FFF);
+                TargetInfo { is_reset: flags != 0, version, is_big_endian, ..TargetInfo::default() }
             }
             4 if flags & 3 == 2 => {
                 let release = !u32::from_le_bytes(*rest.first_chunk()?);
                 TargetInfo {
                     is_reset: flags & 0x40 != 0,
-                    is_big_endian: flags & 0x80 != 0,
+                    version: (release % 10_000) as u16,
                     release_date: Some(release / 10_000),
                     product: Some(flags >> 2 & 3),
-                    ..TargetInfo::of((release % 10_000) as u16)
+                    is_big_endian: flags & 0x80 != 0,
+                    ..TargetInfo::default()
                 }
             }
             _ => return None,
@@ -65,21 +67,6 @@ impl TargetInfo {
         (sane && required && info.version >= 100).then_some(info)
     }
 
-    fn of(version: u16) -> TargetInfo {
-        TargetInfo {
-            is_reset: false,
-            version,
-            release_date: None,
-            product: None,
-            is_big_endian: false,
-            nibbles: [0; 9],
-            max_active: 0,
-            max_pools: 0,
-            max_tick_rates: 0,
-            build: [0; 6],
-        }
-    }
-
     /// The sizes and the version. Sizes that the target does not have are not needed: the default is used.
     #[must_use]
     pub fn config(&self) -> Config {
@@ -90,12 +77,6 @@ impl TargetInfo {
             }
         }
         Config::new(sizes, self.version)
-    }
-
-    /// The version for people, e.g. `8.1.2`.
-    #[must_use]
-    pub fn version_text(&self) -> String {
-        version_text(self.version)
     }
 
     /// The time of the build for people, e.g. `2025-12-17 16:07:05`.
@@ -159,7 +140,7 @@ mod tests {
             read(&[0x46, 0x83, 0xb9, 0xf7, 0x64, 0x22, 0x41, 0x22, 0x44, 0x04, 0x20, 0x13, 0x05, 0x07, 0x10, 0x11, 0x0c, 0x19]);
         assert_eq!((new.version, new.release_date, new.product, new.is_reset), (812, Some(260_101), Some(1), true));
         assert_eq!(new.config().sizes.to_string(), "T4O4F4S2E2Q1P2B2C4");
-        assert_eq!((new.build_text().as_str(), new.version_text().as_str()), ("2025-12-17 16:07:05", "8.1.2"));
+        assert_eq!((new.build_text().as_str(), version_text(new.version).as_str()), ("2025-12-17 16:07:05", "8.1.2"));
         assert_eq!((new.max_active, new.max_pools, new.max_tick_rates), (32, 3, 1));
         let old = read(&[0xff, 0xd1, 0x02, 0x42, 0x44, 0x44, 0x88, 0x04, 0x40, 0x23, 0x38, 0x08, 0x14, 0x14, 0x0b, 0x1a]);
         assert_eq!((old.version, old.is_reset, old.config().sizes.to_string().as_str()), (721, true, "T4O8F8S2E4Q4P4B4C4"));
