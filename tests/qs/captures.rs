@@ -123,7 +123,7 @@ fn every_record() -> Vec<u8> {
     let mut target = encoder(config);
     target.numbers(Kind::Empty, &[], &mut capture);
     target.record(Kind::TargetInfo, &[Value::Bytes(&info(true, config))], &mut capture);
-    let sent = SPECS.iter().filter(|spec| (spec.from..spec.until).contains(&config.version));
+    let sent = SPECS.iter().filter(|spec| spec.is_sent_by(config.version));
     for (number, spec) in sent.clone().chain(sent).enumerate() {
         if spec.kind != Kind::TargetInfo && spec.kind != Kind::Empty {
             target.record(spec.kind, &values_of(spec.kind, 1_000 + number as u64 * 7), &mut capture);

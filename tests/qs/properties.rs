@@ -46,7 +46,7 @@ fn every_record_of_every_configuration_comes_back() {
             let is_shadowed = spec.id >= config.user_base && spec.kind != Kind::User;
             // The query that has no data, below 8.1, has an object.
             let is_other_query = spec.kind == Kind::QueryData && config.version < 810;
-            (spec.from..spec.until).contains(&config.version) && !is_shadowed && !is_other_query && spec.kind != Kind::TargetInfo
+            spec.is_sent_by(config.version) && !is_shadowed && !is_other_query && spec.kind != Kind::TargetInfo
         });
         let mut bytes = Vec::new();
         let mut encoder = Encoder::new(layout.clone());
@@ -61,7 +61,7 @@ fn every_record_of_every_configuration_comes_back() {
             let data = records.data_of(stored);
             let fields = layout.fields(stored.kind, data);
             for (field, value) in spec.fields.iter().zip(values_of(spec.kind, 0x7D)) {
-                if !(field.from..field.until).contains(&config.version) {
+                if !field.is_sent_by(config.version) {
                     continue;
                 }
                 match (value, field.code) {
@@ -186,9 +186,9 @@ fn sizes_are_inferred_from_the_records() {
     for config in configs().filter(|config| config.version >= 650 && config.sizes.object > 1 && config.sizes.function > 1) {
         let mut encoder = Encoder::new(Layout::new(config));
         let mut evidence = Evidence::default();
-        let sent = SPECS.iter().filter(|spec| {
-            (spec.from..spec.until).contains(&config.version) && !matches!(spec.kind, Kind::TargetInfo | Kind::QueryData)
-        });
+        let sent = SPECS
+            .iter()
+            .filter(|spec| spec.is_sent_by(config.version) && !matches!(spec.kind, Kind::TargetInfo | Kind::QueryData));
         for spec in sent {
             let mut bytes = Vec::new();
             encoder.record(spec.kind, &values_of(spec.kind, 5), &mut bytes);
@@ -306,7 +306,7 @@ proptest! {
         let mut time = 0u64;
         for (number, object, passed, lost) in steps {
             let spec = &SPECS[number];
-            if !(spec.from..spec.until).contains(&version) || spec.kind == Kind::TargetInfo || spec.id >= config.user_base && spec.kind != Kind::User {
+            if !spec.is_sent_by(version) || spec.kind == Kind::TargetInfo || spec.id >= config.user_base && spec.kind != Kind::User {
                 continue;
             }
             time += passed;

@@ -18,7 +18,7 @@ pub enum Value<'a> {
 pub fn data(kind: Kind, values: &[Value<'_>], layout: &Layout, out: &mut Vec<u8>) {
     let version = kind.spec().nearest(layout.config.version);
     for (field, value) in kind.spec().fields.iter().zip(values) {
-        if !(field.from..field.until).contains(&version) {
+        if !field.is_sent_by(version) {
             continue;
         }
         match (value, layout.config.sizes.width(field.code)) {

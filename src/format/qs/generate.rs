@@ -202,7 +202,7 @@ impl Target {
     /// Sends a record of fixed fields. A time stamp, if it has one, is the first number and is set here.
     fn send(&mut self, kind: Kind, numbers: &[u64]) {
         let version = self.encoder.layout.config.version;
-        if kind.spec().nearest(version) != version {
+        if !kind.spec().is_sent_by(version) {
             return;
         }
         let mut all = [0u64; 8];
@@ -272,7 +272,7 @@ impl Target {
         };
         let mut data = Vec::new();
         info.append(&mut data);
-        let sends = |kind: Kind| kind.spec().nearest(config.version) == config.version;
+        let sends = |kind: Kind| kind.spec().is_sent_by(config.version);
         if sends(Kind::TargetInfo) {
             self.encoder.record(Kind::TargetInfo, &[Value::Bytes(&data)], &mut self.bytes);
         }

@@ -119,7 +119,7 @@ impl Evidence {
 
     fn of_version(&self, version: u16, sizes: Option<Sizes>) -> Option<Inferred> {
         let base = Config::new(Sizes::default(), version).user_base;
-        let specs = SPECS.iter().filter(|spec| (spec.from..spec.until).contains(&version) && spec.id < base);
+        let specs = SPECS.iter().filter(|spec| spec.is_sent_by(version) && spec.id < base);
         let fixed: Vec<Shape> =
             specs.filter_map(|spec| Shape::of(spec, version, &self.ids.get(usize::from(spec.id))?.counts)).collect();
         let sizes = match sizes {

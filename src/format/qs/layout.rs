@@ -200,7 +200,7 @@ impl Layout {
             for field in spec.fields {
                 let slot = &mut slots[field.field as usize];
                 *slot = Slot::default();
-                if !(field.from..field.until).contains(&version) {
+                if !field.is_sent_by(version) {
                     continue;
                 }
                 let width = config.sizes.width(field.code);
@@ -214,7 +214,7 @@ impl Layout {
             let time_width = if spec.is_timed(version) { config.sizes.time } else { 0 };
             let record = RecordLayout { kind: spec.kind, length: length.unwrap_or(Length::Exact(offset)), time_width };
             layout.by_kind[spec.kind as usize] = slots;
-            if version != config.version {
+            if !spec.is_sent_by(config.version) {
                 if spec.id < config.user_base {
                     layout.of_others.push((spec.id, record));
                 }

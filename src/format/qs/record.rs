@@ -343,7 +343,21 @@ impl Kind {
     }
 }
 
+impl FieldSpec {
+    /// Whether a version of QP sends it.
+    #[must_use]
+    pub fn is_sent_by(&self, version: u16) -> bool {
+        (self.from..self.until).contains(&version)
+    }
+}
+
 impl Spec {
+    /// Whether a version of QP sends it.
+    #[must_use]
+    pub fn is_sent_by(&self, version: u16) -> bool {
+        (self.from..self.until).contains(&version)
+    }
+
     /// The version nearest to `version` that sends it.
     #[must_use]
     pub fn nearest(&self, version: u16) -> u16 {
@@ -352,7 +366,7 @@ impl Spec {
 
     /// Its fields in a version of QP.
     pub fn fields_in(&self, version: u16) -> impl Iterator<Item = &'static FieldSpec> + use<> {
-        self.fields.iter().filter(move |field| (field.from..field.until).contains(&version))
+        self.fields.iter().filter(move |field| field.is_sent_by(version))
     }
 
     /// Whether it begins with a time stamp in a version of QP.
@@ -435,8 +449,7 @@ mod tests {
     #[test]
     fn an_id_is_one_record_in_each_version() {
         for version in [400, 420, 500, 550, 580, 620, 636, 660, 690, 691, 694, 710, 712, 720, 740, 800, 804, 810, 815] {
-            let mut ids: Vec<u8> =
-                SPECS.iter().filter(|spec| (spec.from..spec.until).contains(&version)).map(|spec| spec.id).collect();
+            let mut ids: Vec<u8> = SPECS.iter().filter(|spec| spec.is_sent_by(version)).map(|spec| spec.id).collect();
             let count = ids.len();
             ids.sort_unstable();
             ids.dedup();

@@ -53,10 +53,7 @@ impl ViewFields {
         let data = records.data_of(stored);
         let fields = layout.fields(stored.kind, data);
         let version = stored.kind.spec().nearest(layout.config.version);
-        for field in stored.kind.spec().fields {
-            if !(field.from..field.until).contains(&version) || field.code == Code::Time {
-                continue;
-            }
+        for field in stored.kind.spec().fields_in(version).filter(|field| field.code != Code::Time) {
             let width = layout.config.sizes.width(field.code).unwrap_or(0);
             let (name, value) = (field.field.name(), fields.uint(field.field));
             // The key of a dictionary entry needs no look-up.
