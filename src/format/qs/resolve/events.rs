@@ -10,7 +10,7 @@ use super::super::layout::FixedFields;
 use super::super::record::{Field, Kind, command_name, error_text};
 use super::super::sessions::{Session, Source};
 use super::firmware::{ArgName, Counter, Firmware, SingleTrack, TrackGroup, push_event};
-use super::tables::{Armed, Verb};
+use super::tables::{Armed, ByNumber, Verb};
 use super::{DrawOptions, Resolved};
 
 /// The first version whose scheduler records to what it returns.
@@ -35,11 +35,11 @@ pub struct RunState {
     /// Before 5.5: the priorities that were scheduled and have not ended their step, each with the one that it pre-empted.
     started: Vec<(u8, u8)>,
     /// By priority: the object that runs at it, and whether it is preempted.
-    running: Vec<Option<usize>>,
-    preempted: Vec<bool>,
+    running: ByNumber<Option<usize>>,
+    preempted: ByNumber<bool>,
     /// By priority: the label while it runs, and while the scheduler is locked up to it.
-    running_labels: Vec<Option<NameId>>,
-    lock_labels: Vec<Option<NameId>>,
+    running_labels: ByNumber<Option<NameId>>,
+    lock_labels: ByNumber<Option<NameId>>,
     /// Whether posts record the places that were free before them, where the records say so and the version is not known.
     free_is_before: Option<bool>,
     /// The priority that runs, and the one before it.
@@ -48,36 +48,23 @@ pub struct RunState {
     holders: Vec<(usize, u8)>,
     ceilings: Vec<(usize, u8)>,
     /// By ceiling: the thread that runs at it.
-    raised: Vec<Option<u8>>,
+    raised: ByNumber<Option<u8>>,
     /// The nesting depth of scheduler locks.
     locks: u32,
-    criticals: u32,
     /// By priority: whether a slice of the thread's wait is open.
-    pub(super) blocked: Vec<bool>,
+    blocked: ByNumber<bool>,
 }
 
 impl RunState {
-    pub fn new() -> RunState {
-        RunState {
-            running: vec![None; 256],
-            running_labels: vec![None; 256],
-            lock_labels: vec![None; 256],
-            preempted: vec![false; 256],
-            blocked: vec![false; 256],
-            raised: vec![None; 256],
-            ..RunState::default()
-        }
-    }
-
     /// Discards the state at a gap, except the priorities of objects.
     pub fn forget(&mut self) {
         (self.publishing, self.scheduled) = (None, None);
         (self.current, self.holders) = (None, Vec::new());
         self.started.clear();
-        self.raised.fill(None);
-        (self.locks, self.criticals) = (0, 0);
-        self.preempted.fill(false);
-        self.blocked.fill(false);
+        self.locks = 0;
+        self.raised.clear();
+        self.preempted.clear();
+        self.blocked.clear();
     }
 }
 
@@ -107,7 +94,7 @@ impl RecordResolver<'_, '_> {
         begun.counted = std::mem::take(&mut self.firmware.counted);
         begun.tables.lookups = self.firmware.tables.lookups;
         *self.firmware = begun;
-        *self.run_state = RunState::new();
+        *self.run_state = RunState::default();
         self.emit(EventKind::SessionStart(number));
     }
 
@@ -339,10 +326,8 @@ impl RecordResolver<'_, '_> {
         if self.run_state.ceilings.iter().any(|&(_, ceiling)| ceiling == priority) {
             return None;
         }
-        let known = self.run_state.running.get_mut(usize::from(priority))?;
-        if *known != Some(object) {
-            *known = Some(object);
-            let shown = self.run_state.running_labels.get_mut(usize::from(priority))?.take();
+        if self.run_state.running[priority].replace(object) != Some(object) {
+            let shown = self.run_state.running_labels[priority].take();
             let machine = self.firmware.tables.objects.get(object)?.machine?;
             self.emit(EventKind::MachinePriority { machine, priority: priority.into() });
             if shown.is_none() || self.running_label(priority) != shown {
@@ -354,7 +339,7 @@ impl RecordResolver<'_, '_> {
 
     fn show_running(&mut self, priority: u8) -> Option<()> {
         let lane = self.firmware.single(SingleTrack::Cpu, self.out.entities)?;
-        let label = match self.run_state.running_labels.get(usize::from(priority)).copied().flatten() {
+        let label = match self.run_state.running_labels[priority] {
             Some(label) => label,
             None => self.running_label(priority)?,
         };
@@ -364,16 +349,16 @@ impl RecordResolver<'_, '_> {
     /// The label of a priority while it runs.
     #[cold]
     fn running_label(&mut self, priority: u8) -> Option<NameId> {
-        if let Some(own) = self.run_state.raised.get(usize::from(priority)).copied().flatten().filter(|&own| own != priority) {
+        if let Some(own) = self.run_state.raised[priority].filter(|&own| own != priority) {
             return self.own_label(own);
         }
         let label = self.own_label(priority);
-        *self.run_state.running_labels.get_mut(usize::from(priority))? = label;
+        self.run_state.running_labels[priority] = label;
         label
     }
 
     fn own_label(&mut self, priority: u8) -> Option<NameId> {
-        let mut object = self.run_state.running.get(usize::from(priority)).copied().flatten();
+        let mut object = self.run_state.running[priority];
         if object.is_none() {
             // It has not taken an event yet, but the first pass knows who will.
             let known = self.from.priorities.iter().find(|(known, _)| *known == priority);
@@ -391,32 +376,31 @@ impl RecordResolver<'_, '_> {
 
     /// A mutex raises the thread of a priority to its ceiling, at which others run at other times.
     #[cold]
-    fn raise(&mut self, own: u8, ceiling: u8) -> Option<()> {
-        *self.run_state.raised.get_mut(usize::from(ceiling))? = Some(own);
-        *self.run_state.running_labels.get_mut(usize::from(ceiling))? = None;
-        Some(())
+    fn raise(&mut self, own: u8, ceiling: u8) {
+        self.run_state.raised[ceiling] = Some(own);
+        self.run_state.running_labels[ceiling] = None;
     }
 
     /// A thread that holds a mutex ran at `own`, and leaves off at another priority: the ceiling of the mutex.
     #[cold]
     fn learn_ceiling(&mut self, own: u8, ceiling: u8) -> Option<()> {
         let &(mutex, _) = self.run_state.holders.iter().rev().find(|(_, holder)| *holder == own)?;
-        let object_at = |priority: u8| self.run_state.running.get(usize::from(priority)).copied().flatten();
+        let running = &self.run_state.running;
         // No object has this priority of its own. Records of switches may be missing by a filter.
-        if ceiling < own || object_at(ceiling).is_some_and(|object| object_at(own) != Some(object)) {
+        if ceiling < own || running[ceiling].is_some() && running[ceiling] != running[own] {
             return None;
         }
         let ceilings = &mut self.run_state.ceilings;
         ceilings.retain(|&(known, _)| known != mutex);
         ceilings.truncate(MUTEXES_LIMIT - 1);
         ceilings.push((mutex, ceiling));
-        self.raise(own, ceiling)
+        self.raise(own, ceiling);
+        Some(())
     }
 
     /// The machine that is in a step at a priority.
     fn in_step(&self, priority: u8) -> Option<MachineId> {
-        let object = self.run_state.running.get(usize::from(priority)).copied().flatten()?;
-        let object = self.firmware.tables.objects.get(object)?;
+        let object = self.firmware.tables.objects.get(self.run_state.running[priority]?)?;
         object.machine.filter(|_| object.step_in == Some(self.firmware.stretch))
     }
 
@@ -441,7 +425,7 @@ impl RecordResolver<'_, '_> {
             && let Some(machine) = self.in_step(previous)
         {
             // It may be so already: a thread pre-empts it, and when that waits, an object of a higher priority runs.
-            if !std::mem::replace(self.run_state.preempted.get_mut(usize::from(previous))?, true) {
+            if !std::mem::replace(&mut self.run_state.preempted[previous], true) {
                 self.emit(EventKind::Preempted { machine });
             }
         }
@@ -459,7 +443,7 @@ impl RecordResolver<'_, '_> {
 
     /// A priority runs, perhaps one that was pre-empted.
     fn continues(&mut self, next: u8) -> Option<()> {
-        if std::mem::take(self.run_state.preempted.get_mut(usize::from(next))?) {
+        if std::mem::take(&mut self.run_state.preempted[next]) {
             // It continues its step, and takes no event.
             self.run_state.scheduled = None;
             if let Some(machine) = self.in_step(next) {
@@ -473,7 +457,7 @@ impl RecordResolver<'_, '_> {
     /// does so when the step ends, unless it starts another one.
     #[cold]
     fn run_ends(&mut self, object: usize, priority: u8, preempted: u8) -> Option<()> {
-        if self.run_state.running.get(usize::from(priority)).copied().flatten() == Some(object) {
+        if self.run_state.running[priority] == Some(object) {
             self.run_state.started.pop();
             self.continues(preempted)?;
         }
@@ -483,14 +467,11 @@ impl RecordResolver<'_, '_> {
     fn lock(&mut self, fields: FixedFields<'_>) -> Option<()> {
         let lane = self.firmware.single(SingleTrack::Lock, self.out.entities)?;
         let ceiling = fields.uint(Field::Ceiling) as u8;
-        let label = match self.run_state.lock_labels.get(usize::from(ceiling)).copied().flatten() {
-            Some(label) => label,
-            None => {
-                let label = self.out.entities.add_name(&format!("locked up to priority {ceiling}"))?;
-                *self.run_state.lock_labels.get_mut(usize::from(ceiling))? = Some(label);
-                label
-            }
-        };
+        let label = &mut self.run_state.lock_labels[ceiling];
+        if label.is_none() {
+            *label = self.out.entities.add_name(&format!("locked up to priority {ceiling}"));
+        }
+        let label = (*label)?;
         self.run_state.locks += 1;
         self.emit(EventKind::SpanBegin { lane, label: label.into(), args: Args::NONE })
     }
@@ -916,12 +897,12 @@ impl RecordResolver<'_, '_> {
         let object = self.named_arg(object)?;
         let label = self.out.entities.add_name("blocked")?;
         let args = self.out.batch.add_args(&[object]);
-        *self.run_state.blocked.get_mut(usize::from(thread))? = true;
+        self.run_state.blocked[thread] = true;
         self.emit(EventKind::SpanBegin { lane, label: label.into(), args })
     }
 
     fn unblock(&mut self, thread: u8) -> Option<()> {
-        if std::mem::take(self.run_state.blocked.get_mut(usize::from(thread))?) {
+        if std::mem::take(&mut self.run_state.blocked[thread]) {
             let lane = self.firmware.thread(thread, self.out.entities)?;
             self.emit(EventKind::SpanEnd { lane, args: Args::NONE })?;
         }

@@ -10,7 +10,7 @@ use crate::model::{
     Machine, MachineId, NameId, Nanos, Session,
 };
 
-use super::tables::Tables;
+use super::tables::{ByNumber, Tables};
 
 /// Groups of tracks, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,10 +132,10 @@ pub struct Firmware {
     singles: [Option<LaneId>; SingleTrack::COUNT],
     words: [Option<NameId>; ArgName::COUNT],
     elements: Vec<Option<NameId>>,
-    records: Vec<Option<LaneId>>,
-    rates: Vec<Option<LaneId>>,
-    isrs: Vec<Option<IsrId>>,
-    threads: Vec<Option<LaneId>>,
+    records: ByNumber<Option<LaneId>>,
+    rates: ByNumber<Option<LaneId>>,
+    isrs: ByNumber<Option<IsrId>>,
+    threads: ByNumber<Option<LaneId>>,
     pub counters: Vec<Counter>,
     /// Which of the counters that the user asked for have had a value, in any session.
     pub counted: Vec<bool>,
@@ -164,10 +164,10 @@ impl Firmware {
             singles: [None; SingleTrack::COUNT],
             words: [None; ArgName::COUNT],
             elements: Vec::new(),
-            records: vec![None; 256],
-            rates: vec![None; 256],
-            isrs: vec![None; 256],
-            threads: vec![None; 256],
+            records: ByNumber::default(),
+            rates: ByNumber::default(),
+            isrs: ByNumber::default(),
+            threads: ByNumber::default(),
             counters: Vec::new(),
             counted: Vec::new(),
         }
@@ -205,15 +205,11 @@ impl Firmware {
 
     /// A single track.
     pub fn single(&mut self, single: SingleTrack, entities: &mut Entities) -> Option<LaneId> {
-        if let Some(Some(lane)) = self.singles.get(single as usize) {
-            return Some(*lane);
+        if self.singles[single as usize].is_none() {
+            let (name, kind, part) = single.describe();
+            self.singles[single as usize] = self.lane(name, single as u32, kind, part, entities);
         }
-        let (name, kind, part) = single.describe();
-        let lane = self.lane(name, single as u32, kind, part, entities);
-        if let Some(place) = self.singles.get_mut(single as usize) {
-            *place = lane;
-        }
-        lane
+        self.singles[single as usize]
     }
 
     /// The name of an argument.
@@ -247,15 +243,11 @@ impl Firmware {
 
     /// The track of an application record.
     pub fn record(&mut self, id: u8, user_base: u8, from: &QsSession, entities: &mut Entities) -> Option<LaneId> {
-        if let Some(Some(lane)) = self.records.get(usize::from(id)) {
-            return Some(*lane);
+        if self.records[id].is_none() {
+            let name = from.names.record(id).map_or_else(|| format!("USER+{:03}", id.saturating_sub(user_base)), str::to_owned);
+            self.records[id] = self.lane(&name, id.into(), LaneKind::Events, Some(TrackGroup::Records), entities);
         }
-        let name = from.names.record(id).map_or_else(|| format!("USER+{:03}", id.saturating_sub(user_base)), str::to_owned);
-        let lane = self.lane(&name, id.into(), LaneKind::Events, Some(TrackGroup::Records), entities);
-        if let Some(place) = self.records.get_mut(usize::from(id)) {
-            *place = lane;
-        }
-        lane
+        self.records[id]
     }
 
     /// The counter of an element of an application record.
@@ -266,49 +258,36 @@ impl Firmware {
         }
         let name = format!("{}:{index}", from.names.record(id).unwrap_or("USER"));
         let lane = self.lane(&name, number as u32, LaneKind::Values, Some(TrackGroup::Counters), entities);
-        if let Some(place) = self.counters.get_mut(number) {
-            place.lane = lane;
-        }
+        self.counters.get_mut(number)?.lane = lane;
         lane
     }
 
     /// The counter of the ticks of a rate.
     pub fn rate(&mut self, rate: u8, entities: &mut Entities) -> Option<LaneId> {
-        if let Some(Some(lane)) = self.rates.get(usize::from(rate)) {
-            return Some(*lane);
+        if self.rates[rate].is_none() {
+            let name = format!("ticks of rate {rate}");
+            self.rates[rate] = self.lane(&name, rate.into(), LaneKind::Values, Some(TrackGroup::TimeEvents), entities);
         }
-        let lane =
-            self.lane(&format!("ticks of rate {rate}"), rate.into(), LaneKind::Values, Some(TrackGroup::TimeEvents), entities);
-        if let Some(place) = self.rates.get_mut(usize::from(rate)) {
-            *place = lane;
-        }
-        lane
+        self.rates[rate]
     }
 
     /// The track of the waits of the thread of a priority.
     pub fn thread(&mut self, priority: u8, entities: &mut Entities) -> Option<LaneId> {
-        if let Some(Some(lane)) = self.threads.get(usize::from(priority)) {
-            return Some(*lane);
+        if self.threads[priority].is_none() {
+            let (name, number) = (format!("thread of priority {priority}"), 1 << 20 | u32::from(priority));
+            self.threads[priority] = self.lane(&name, number, LaneKind::Events, Some(TrackGroup::Sync), entities);
         }
-        let name = format!("thread of priority {priority}");
-        let lane = self.lane(&name, 1 << 20 | u32::from(priority), LaneKind::Events, Some(TrackGroup::Sync), entities);
-        if let Some(place) = self.threads.get_mut(usize::from(priority)) {
-            *place = lane;
-        }
-        lane
+        self.threads[priority]
     }
 
     /// The interrupt of a priority.
     pub fn isr(&mut self, priority: u8, entities: &mut Entities) -> Option<IsrId> {
-        if let Some(Some(isr)) = self.isrs.get(usize::from(priority)) {
-            return Some(*isr);
+        let isr = &mut self.isrs[priority];
+        if isr.is_none() {
+            let name = Some(format!("ISR of priority {priority}").into());
+            *isr = entities.add_isr(Isr { number: priority.into(), name, core: self.core, session: self.session });
         }
-        let name = Some(format!("ISR of priority {priority}").into());
-        let isr = entities.add_isr(Isr { number: priority.into(), name, core: self.core, session: self.session });
-        if let Some(place) = self.isrs.get_mut(usize::from(priority)) {
-            *place = isr;
-        }
-        isr
+        *isr
     }
 
     /// An object as a state machine.

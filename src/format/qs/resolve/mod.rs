@@ -72,7 +72,8 @@ impl Resolver {
                 let mut firmware = Firmware::new(0, CoreId(core), 0);
                 firmware.counters = counters(&draw, &wire);
                 firmware.counted = vec![false; draw.counters.len()];
-                InputResolver { wire, firmware, run_state: RunState::new(), asserts: 0, is_ended: false, held: VecDeque::new() }
+                let run_state = RunState::default();
+                InputResolver { wire, firmware, run_state, asserts: 0, is_ended: false, held: VecDeque::new() }
             })
             .collect();
         Resolver { inputs, draw, facts }

@@ -3,6 +3,7 @@
 //! Every record contains some.
 
 use std::collections::hash_map::Entry;
+use std::ops::{Index, IndexMut};
 
 use rustc_hash::FxHashMap;
 
@@ -12,6 +13,35 @@ use crate::model::{Entities, LaneId, MachineId, NameId};
 
 /// The limit of addresses of one kind. A real target has some thousands.
 const LIMIT: usize = 1 << 16;
+
+/// Something for each number of one byte.
+pub struct ByNumber<T>(Box<[T; 256]>);
+
+impl<T: Copy + Default> Default for ByNumber<T> {
+    fn default() -> ByNumber<T> {
+        ByNumber(Box::new([T::default(); 256]))
+    }
+}
+
+impl<T: Copy + Default> ByNumber<T> {
+    pub fn clear(&mut self) {
+        self.0.fill(T::default());
+    }
+}
+
+impl<T> Index<u8> for ByNumber<T> {
+    type Output = T;
+
+    fn index(&self, number: u8) -> &T {
+        &self.0[usize::from(number)]
+    }
+}
+
+impl<T> IndexMut<u8> for ByNumber<T> {
+    fn index_mut(&mut self, number: u8) -> &mut T {
+        &mut self.0[usize::from(number)]
+    }
+}
 
 /// Dense indexes of 64-bit keys.
 struct Indexes {
