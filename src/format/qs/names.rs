@@ -136,6 +136,12 @@ impl Names {
         Some(if offset == 0 { name.into_string() } else { format!("{name}+{offset:#x}") }.into())
     }
 
+    /// The same; the address, of `width` bytes, if there is none.
+    #[must_use]
+    pub fn object_or_address(&self, address: u64, width: u8) -> String {
+        self.object(address).map_or_else(|| address_text(address, width), Cow::into_owned)
+    }
+
     /// The name of a function.
     #[must_use]
     pub fn function(&self, address: u64) -> Option<&str> {

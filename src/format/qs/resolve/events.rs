@@ -664,15 +664,6 @@ impl RecordResolver<'_, '_> {
         self.emit(EventKind::Instant { lane, label: label.into(), args })
     }
 
-    pub(super) fn named(&mut self, address: u64) -> ArgValue {
-        let width = self.from.layout.config.sizes.object;
-        let text = match self.from.names.object(address) {
-            Some(name) => name.into_owned(),
-            None => super::super::names::address_text(address, width),
-        };
-        self.out.entities.add_name(&text).map_or(ArgValue::Hex(address), ArgValue::Name)
-    }
-
     /// The target's answer to a command of the host.
     pub(super) fn command(&mut self, answer: &str, command: u64) -> Option<()> {
         let name = command_name(command as u8).map_or_else(|| format!("{command:#04X}"), str::to_owned);
@@ -824,7 +815,8 @@ impl RecordResolver<'_, '_> {
 
     /// The argument with an object's name.
     fn named_arg(&mut self, address: u64) -> Option<Arg> {
-        let object = self.named(address);
+        let name = self.from.names.object_or_address(address, self.from.layout.config.sizes.object);
+        let object = self.out.entities.add_name(&name).map_or(ArgValue::Hex(address), ArgValue::Name);
         self.firmware.arg(ArgName::Object, object, self.out.entities)
     }
 

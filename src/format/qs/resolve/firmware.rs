@@ -1,7 +1,5 @@
 //! The entities of the common model for the firmware of one session. They are made at their first use.
 
-use std::borrow::Cow;
-
 use super::super::info::TargetInfo;
 use super::super::names::address_text;
 use super::super::sessions::{Session as QsSession, Source};
@@ -302,9 +300,9 @@ impl Firmware {
     #[cold]
     fn make_machine(&mut self, object: usize, from: &QsSession, entities: &mut Entities) -> Option<MachineId> {
         let place = self.tables.objects.get_mut(object)?;
-        let address = address_text(place.address, from.layout.config.sizes.object);
-        let name = from.names.object(place.address).map_or_else(|| address.clone(), Cow::into_owned);
-        let description = Some(format!("at {address}").into());
+        let width = from.layout.config.sizes.object;
+        let name = from.names.object_or_address(place.address, width);
+        let description = Some(format!("at {}", address_text(place.address, width)).into());
         place.machine = entities.add_machine(Machine { name: name.into(), description, session: self.session });
         place.machine
     }
@@ -329,10 +327,7 @@ impl Firmware {
         if let Some(lane) = known.lanes.get(place).copied().flatten() {
             return Some(lane);
         }
-        let name = match from.names.object(known.address) {
-            Some(name) => name.into_owned(),
-            None => address_text(known.address, from.layout.config.sizes.object),
-        };
+        let name = from.names.object_or_address(known.address, from.layout.config.sizes.object);
         let lane = self.lane(&name, object as u32, kind, Some(part), entities);
         if let Some(place) = self.tables.objects.get_mut(object).and_then(|object| object.lanes.get_mut(place)) {
             *place = lane;
