@@ -254,30 +254,19 @@ const ANSWER: u8 = 66;
 /// The facts in a record, by id.
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
-    let ids = [0, 54, 60, 61, 62, 63, 64];
-    let mut index = 0;
-    while index < ids.len() {
-        classes[ids[index]] = IS_METADATA;
-        index += 1;
-    }
-    let mut id = 32;
-    while id <= 37 {
-        classes[id] = IS_TIME_EVENT;
-        id += 1;
-    }
-    let ids = [16, 17, 52, 53, 64];
-    let mut index = 0;
-    while index < ids.len() {
-        classes[ids[index]] |= IS_OF_SCHEDULER;
-        index += 1;
-    }
-    classes[TICK as usize] = IS_TICK;
-    classes[ANSWER as usize] = IS_ANSWER;
-    let mut id = 4;
-    while id < IDS_END as usize {
-        if !matches!(id, 9 | 31 | 33 | 43 | 44 | 54..=58 | 60..=64 | 66 | 70) {
-            classes[id] |= IS_TIMED;
-        }
+    let mut id = 0;
+    while id < IDS_END {
+        let class = match id {
+            64 => IS_METADATA | IS_OF_SCHEDULER,
+            0 | 54 | 60..=63 => IS_METADATA,
+            32..=37 => IS_TIME_EVENT,
+            16 | 17 | 52 | 53 => IS_OF_SCHEDULER,
+            TICK => IS_TICK,
+            ANSWER => IS_ANSWER,
+            _ => 0,
+        };
+        let is_timed = !matches!(id, 0..=3 | 9 | 31 | 33 | 43 | 44 | 54..=58 | 60..=64 | 66 | 70);
+        classes[id as usize] = class | if is_timed { IS_TIMED } else { 0 };
         id += 1;
     }
     classes
