@@ -116,6 +116,11 @@ fn time_event(number: usize) -> u64 {
     object(number) + 0x24
 }
 
+/// The fork at a philosopher's right; that at the left has the philosopher's number.
+fn right_of(number: usize) -> usize {
+    (number + 1) % PHILOSOPHERS
+}
+
 fn priority(number: usize) -> u64 {
     if number == TABLE { 12 } else { number as u64 + 3 }
 }
@@ -205,13 +210,10 @@ impl Target {
         if !kind.spec().is_sent_by(version) {
             return;
         }
-        let mut all = [0u64; 8];
-        all.iter_mut().zip(numbers).for_each(|(to, &from)| *to = from);
+        let mut numbers = numbers.to_vec();
         if kind.spec().is_timed(version) {
             self.now += 300 + self.random.below(500);
-            if let Some(time) = all.first_mut() {
-                *time = self.now + self.offset;
-            }
+            numbers[0] = self.now + self.offset;
         }
         if self.filtered.contains(&kind.spec().id) {
             return;
@@ -220,7 +222,7 @@ impl Target {
             self.encoder.seq = self.encoder.seq.wrapping_add(1);
             return;
         }
-        self.encoder.numbers(kind, all.get(..numbers.len()).unwrap_or(&all), &mut self.bytes);
+        self.encoder.numbers(kind, &numbers, &mut self.bytes);
     }
 
     fn is_dropped(&mut self) -> bool {
@@ -313,11 +315,8 @@ impl Target {
     }
 
     fn arm(&mut self, number: usize) {
-        let ticks = 1 + self.random.below(20);
-        if let Some(armed) = self.armed.get_mut(number) {
-            *armed = ticks;
-        }
-        self.send(Kind::TimeArm, &[0, time_event(number), object(number), ticks, 0, 0]);
+        self.armed[number] = 1 + self.random.below(20);
+        self.send(Kind::TimeArm, &[0, time_event(number), object(number), self.armed[number], 0, 0]);
     }
 
     /// One clock tick: all ready objects run.
@@ -325,9 +324,11 @@ impl Target {
         self.ticks += 1;
         self.now = self.now.max(self.ticks * TICK_UNITS);
         for number in 0..PHILOSOPHERS {
-            let Some(armed) = self.armed.get_mut(number).filter(|armed| **armed > 0) else { continue };
-            *armed -= 1;
-            if *armed == 0 {
+            if self.armed[number] == 0 {
+                continue;
+            }
+            self.armed[number] -= 1;
+            if self.armed[number] == 0 {
                 self.send(Kind::TimeAutoDisarm, &[time_event(number), object(number), 0]);
                 self.send(Kind::TimePost, &[0, time_event(number), TIMEOUT, object(number), 0]);
                 self.post(TICK_HANDLER, number, Event { signal: TIMEOUT, about: number, pool: 0 });
@@ -348,7 +349,7 @@ impl Target {
     /// Runs the ready objects of a higher priority than `floor`, the highest first.
     fn run_above(&mut self, floor: u64) {
         loop {
-            let ready = (0..=PHILOSOPHERS).filter(|&number| self.queues.get(number).is_some_and(|queue| !queue.is_empty()));
+            let ready = (0..=PHILOSOPHERS).filter(|&number| !self.queues[number].is_empty());
             let Some(number) = ready.filter(|&number| priority(number) > floor).max_by_key(|&number| priority(number)) else {
                 return;
             };
@@ -365,14 +366,13 @@ impl Target {
     }
 
     fn post(&mut self, sender: u64, to: usize, event: Event) {
-        let (Some(queue), Some(&capacity)) = (self.queues.get_mut(to), CAPACITY.get(to)) else { return };
-        if queue.len() as u64 >= capacity {
+        if self.queues[to].len() as u64 >= CAPACITY[to] {
             let margin = 1;
             self.send(Kind::PostAttempt, &[0, sender, event.signal, object(to), event.pool, 1, 0, margin]);
             return;
         }
-        queue.push_back(event);
-        let free = capacity - queue.len() as u64;
+        self.queues[to].push_back(event);
+        let free = CAPACITY[to] - self.queues[to].len() as u64;
         self.send(Kind::Post, &[0, sender, event.signal, object(to), event.pool, event.pool, free, free]);
     }
 
@@ -391,14 +391,13 @@ impl Target {
 
     /// Takes the oldest event and handles it.
     fn step(&mut self, number: usize) {
-        let Some(queue) = self.queues.get_mut(number) else { return };
-        let Some(event) = queue.pop_front() else { return };
-        let (left, capacity) = (queue.len() as u64, CAPACITY.get(number).copied().unwrap_or(0));
+        let Some(event) = self.queues[number].pop_front() else { return };
+        let left = self.queues[number].len() as u64;
         let (ao, pool) = (object(number), event.pool);
         if left == 0 {
             self.send(Kind::GetLast, &[0, event.signal, ao, pool, pool]);
         } else {
-            self.send(Kind::Get, &[0, event.signal, ao, pool, pool, capacity - left]);
+            self.send(Kind::Get, &[0, event.signal, ao, pool, pool, CAPACITY[number] - left]);
         }
         let state = self.states.get(number).map_or(SERVING, |state| state.address());
         self.send(Kind::Dispatch, &[0, event.signal, ao, state]);
@@ -415,8 +414,7 @@ impl Target {
     }
 
     fn philosophize(&mut self, number: usize, event: Event) {
-        let ao = object(number);
-        let Some(&state) = self.states.get(number) else { return };
+        let (ao, state) = (object(number), self.states[number]);
         let next = match (state, event.signal) {
             (State::Thinking, TIMEOUT) => State::Hungry,
             (State::Eating, TIMEOUT) => State::Thinking,
@@ -450,46 +448,35 @@ impl Target {
             State::Eating => self.arm(number),
         }
         self.send(Kind::StateEntry, &[ao, next.address()]);
-        if let Some(place) = self.states.get_mut(number) {
-            *place = next;
-        }
+        self.states[number] = next;
         self.send(Kind::Tran, &[0, event.signal, ao, state.address(), next.address()]);
     }
 
     fn serve(&mut self, event: Event) {
         let number = event.about;
         if event.signal == DONE {
-            self.forks = release(self.forks, number);
+            (self.forks[number], self.forks[right_of(number)]) = (false, false);
             self.status(number, "thinking");
             for other in 0..PHILOSOPHERS {
-                if self.is_hungry.get(other) == Some(&true) {
+                if self.is_hungry[other] {
                     self.feed(other);
                 }
             }
         } else {
             self.status(number, "hungry  ");
-            if let Some(is_hungry) = self.is_hungry.get_mut(number) {
-                *is_hungry = true;
-            }
+            self.is_hungry[number] = true;
             self.feed(number);
         }
     }
 
     /// Lets a philosopher eat, if both forks are free.
     fn feed(&mut self, number: usize) {
-        let right = (number + 1) % PHILOSOPHERS;
-        let taken = |fork: usize| self.forks.get(fork).copied().unwrap_or(true);
-        if taken(number) || taken(right) {
+        let right = right_of(number);
+        if self.forks[number] || self.forks[right] {
             return;
         }
-        for fork in [number, right] {
-            if let Some(fork) = self.forks.get_mut(fork) {
-                *fork = true;
-            }
-        }
-        if let Some(is_hungry) = self.is_hungry.get_mut(number) {
-            *is_hungry = false;
-        }
+        (self.forks[number], self.forks[right]) = (true, true);
+        self.is_hungry[number] = false;
         self.new_event(EAT);
         self.send(Kind::Publish, &[0, object(TABLE), EAT, 1, 0]);
         self.send(Kind::SchedLock, &[0, 0, 7]);
@@ -509,9 +496,7 @@ impl Target {
                 let len = self.bytes.len() as u64;
                 for _ in 0..len.div_ceil(8 << 10) {
                     let (at, bit) = (self.random.below(len) as usize, self.random.below(8));
-                    if let Some(byte) = self.bytes.get_mut(at) {
-                        *byte ^= 1 << bit;
-                    }
+                    self.bytes[at] ^= 1 << bit;
                 }
             }
             Damage::Cuts => {
@@ -524,15 +509,6 @@ impl Target {
             Damage::None | Damage::Drops | Damage::Resets => {}
         }
     }
-}
-
-fn release(mut forks: [bool; PHILOSOPHERS], number: usize) -> [bool; PHILOSOPHERS] {
-    for fork in [number, (number + 1) % PHILOSOPHERS] {
-        if let Some(fork) = forks.get_mut(fork) {
-            *fork = false;
-        }
-    }
-    forks
 }
 
 /// Small, fast, and the same everywhere.

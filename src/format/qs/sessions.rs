@@ -114,14 +114,14 @@ impl Sessions {
     /// Makes the sessions of a recording.
     #[must_use]
     pub fn new(facts: &ScanFacts, options: &TargetOptions) -> Sessions {
-        let mut starts = Starts::of(facts);
-        let known: Option<TargetInfo> = starts.0.iter().find_map(|start| start.info);
+        let starts = starts(facts);
+        let known: Option<TargetInfo> = starts.iter().find_map(|start| start.info);
         let inferred = match known {
             Some(_) => None,
             None => facts.evidence.as_ref().and_then(|evidence| evidence.infer(None, given_version(options))),
         };
         let session = |start| Arc::new(session_of(start, known, options, inferred.as_ref()));
-        let all: Vec<Arc<Session>> = starts.0.drain(..).map(session).collect();
+        let all: Vec<Arc<Session>> = starts.into_iter().map(session).collect();
         let (copies, named_functions) = (facts.copies.clone(), NamedFunctions::default());
         let mut sessions = Sessions { all, inferred, copies, named_functions };
         sessions.add_names(facts, options);
@@ -204,39 +204,35 @@ struct Start {
     info: Option<TargetInfo>,
 }
 
-struct Starts(Vec<Start>);
-
-impl Starts {
-    fn of(facts: &ScanFacts) -> Starts {
-        let mut starts = vec![Start { offset: 0, info: None }];
-        // Bytes before the first valid frame belong to the first session.
-        let begins_at = facts.first_frame.unwrap_or(0);
-        for entry in facts.metadata.iter().filter(|entry| facts.copies.end_at(entry.offset).is_none()) {
-            if starts.len() >= SESSIONS_LIMIT as usize {
-                break;
-            }
-            // The TARGET_INFO after it may be lost, and old targets send none.
-            if entry.id == 0 && entry.offset > begins_at {
-                starts.push(Start { offset: entry.offset, info: None });
-            }
-            if entry.id != 64 {
-                continue;
-            }
-            let Some(info) = TargetInfo::read(facts.bytes(entry.data)) else { continue };
-            let offset = entry.empty_before.unwrap_or(entry.offset);
-            let Some(last) = starts.last_mut() else { break };
-            let is_same = last.info.is_some_and(|known| known.config() == info.config() && known.build == info.build);
-            if info.is_reset && entry.offset > begins_at && offset != last.offset {
-                starts.push(Start { offset, info: Some(info) });
-            } else if last.info.is_none() {
-                // Late, but valid for the whole session.
-                last.info = Some(info);
-            } else if !is_same {
-                starts.push(Start { offset, info: Some(info) });
-            }
+fn starts(facts: &ScanFacts) -> Vec<Start> {
+    let mut starts = vec![Start { offset: 0, info: None }];
+    // Bytes before the first valid frame belong to the first session.
+    let begins_at = facts.first_frame.unwrap_or(0);
+    for entry in facts.metadata.iter().filter(|entry| facts.copies.end_at(entry.offset).is_none()) {
+        if starts.len() >= SESSIONS_LIMIT as usize {
+            break;
         }
-        Starts(starts)
+        // The TARGET_INFO after it may be lost, and old targets send none.
+        if entry.id == 0 && entry.offset > begins_at {
+            starts.push(Start { offset: entry.offset, info: None });
+        }
+        if entry.id != 64 {
+            continue;
+        }
+        let Some(info) = TargetInfo::read(facts.bytes(entry.data)) else { continue };
+        let offset = entry.empty_before.unwrap_or(entry.offset);
+        let Some(last) = starts.last_mut() else { break };
+        let is_same = last.info.is_some_and(|known| known.config() == info.config() && known.build == info.build);
+        if info.is_reset && entry.offset > begins_at && offset != last.offset {
+            starts.push(Start { offset, info: Some(info) });
+        } else if last.info.is_none() {
+            // Late, but valid for the whole session.
+            last.info = Some(info);
+        } else if !is_same {
+            starts.push(Start { offset, info: Some(info) });
+        }
     }
+    starts
 }
 
 fn session_of(start: Start, known: Option<TargetInfo>, options: &TargetOptions, inferred: Option<&Inferred>) -> Session {
