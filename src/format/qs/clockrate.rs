@@ -6,6 +6,7 @@ use crate::clock::fit::{self, Slope};
 use crate::model::Rate;
 
 use super::decode::is_valid;
+use super::layout::low_bytes;
 use super::record::{Field, Kind};
 use super::scan::ScanFacts;
 use super::sessions::Sessions;
@@ -60,10 +61,9 @@ pub fn of_ticks(facts: &ScanFacts, sessions: &Sessions) -> Option<Slope> {
         let fields = layout.fields(record.kind, data);
         if record.kind == Kind::Tick {
             at_tick = None;
-            if !fields.has(Field::Rate) || fields.uint(Field::Rate) == 0 {
-                let mask = u64::MAX >> (64 - 8 * u32::from(layout.config.sizes.time_event.clamp(1, 8)));
-                let now = fields.uint(Field::Count);
-                let ticks = count.replace(now).map_or(now, |last: u64| now.wrapping_sub(last) & mask);
+            if fields.uint(Field::Rate) == 0 {
+                let (now, width) = (fields.uint(Field::Count), layout.config.sizes.time_event);
+                let ticks = count.replace(now).map_or(now, |last: u64| low_bytes(now.wrapping_sub(last), width));
                 if ticks > JUMP_MOST {
                     points.push(Vec::new());
                 }

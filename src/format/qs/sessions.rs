@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::decode::Segment;
+use super::decode::{Segment, is_valid};
 use super::dic::Dictionary;
 use super::infer::Inferred;
 use super::info::TargetInfo;
@@ -163,11 +163,8 @@ impl Sessions {
             let Some(session) = self.all.get_mut(index) else { return };
             let layout = session.layout.clone();
             let data = facts.bytes(entry.data);
-            let mut body = vec![0, entry.id];
-            body.extend_from_slice(data);
-            body.push(0);
-            let Ok(record) = super::decode::verify(&layout, &body) else { continue };
-            if record.kind != Kind::TargetInfo {
+            // Records that name nothing are ignored.
+            if let Some(record) = layout.of_id(entry.id).filter(|record| is_valid(&layout, record, data)) {
                 Arc::make_mut(session).names.learn(record.kind, &layout, data);
             }
         }

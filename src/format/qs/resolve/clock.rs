@@ -1,5 +1,6 @@
 //! The time of records: stamps of limited width, judged, as nanoseconds on the trace's axis.
 
+use super::super::layout::low_bytes;
 use super::super::sessions::Session;
 use crate::clock::{Domain, Judge, RESTART_GAP_NS, Stamp, Verdict as Judged};
 use crate::model::{Nanos, Rate, Ticks};
@@ -133,8 +134,7 @@ impl Clock {
     pub fn tick(count: &mut Option<u64>, coarse: &mut u64, now: u64, width: u8) {
         /// More at once are not ticks: the count was damaged, or began again. While the target's filter is closed there may be many.
         const AT_ONCE: [u64; 2] = [1 << 14, 1 << 24];
-        let mask = u64::MAX >> (64 - 8 * u32::from(width.clamp(1, 8)));
-        let ticks = count.replace(now).map_or(now, |last| now.wrapping_sub(last) & mask);
+        let ticks = count.replace(now).map_or(now, |last| low_bytes(now.wrapping_sub(last), width));
         *coarse += if ticks <= AT_ONCE[usize::from(width > 2)] { ticks } else { 1 };
     }
 

@@ -1,10 +1,10 @@
 //! The state of the wire in file order: sequence numbers, runs of damage, sessions and time.
 
 use std::collections::VecDeque;
-use std::hash::{Hash as _, Hasher as _};
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::clock::{Copies, LOOKAHEAD, SESSIONS_LIMIT, Stamp};
 use crate::frame::sequence::{self, Excess};
@@ -12,6 +12,7 @@ use crate::model::{Ledger, LossNote, Rate, losses};
 
 use super::super::decode::{Bad, Damage, KEPT_RAW_BYTES, Records, Stored};
 use super::super::frame::{BadBody, FLAG};
+use super::super::layout::low_bytes;
 use super::super::record::{Field, Kind};
 use super::super::sessions::{Session, Sessions};
 use super::clock::{Clock, Verdict};
@@ -68,8 +69,8 @@ impl ResetEvidence {
     fn note_tick(&mut self, last: Option<u64>, now: u64, width: u8) {
         // A count of one byte wraps too soon.
         let Some(last) = last.filter(|_| width > 1) else { return };
-        let mask = u64::MAX >> (64 - 8 * u32::from(width.clamp(1, 8)));
-        let is_back = (1..=mask / 2).contains(&(last.wrapping_sub(now) & mask));
+        let range = low_bytes(u64::MAX, width);
+        let is_back = (1..=range / 2).contains(&(last.wrapping_sub(now) & range));
         self.ticks_go_back |= is_back;
         self.ticks_go_on |= !is_back;
     }
@@ -96,9 +97,7 @@ fn begins_again(seq: u8, jump: u8) -> bool {
 
 /// A hash of a name and its key.
 fn name_hash(records: &Records, stored: &Stored) -> u64 {
-    let mut hasher = FxHasher::default();
-    (stored.kind as u8, records.data_of(stored)).hash(&mut hasher);
-    hasher.finish()
+    FxBuildHasher.hash_one((stored.kind as u8, records.data_of(stored)))
 }
 
 /// A run of damage that has not ended yet.
@@ -591,8 +590,7 @@ impl WireState {
         }
         let layout = &self.present().layout;
         let fields = layout.fields(stored.kind, records.data_of(stored));
-        let is_other = fields.has(Field::Rate) && fields.uint(Field::Rate) != 0;
-        let now = Some(fields.uint(Field::Count)).filter(|_| !is_other)?;
+        let now = (fields.uint(Field::Rate) == 0).then(|| fields.uint(Field::Count))?;
         evidence.note_tick(count, now, layout.config.sizes.time_event);
         Some(now)
     }
