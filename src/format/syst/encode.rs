@@ -2,7 +2,7 @@
 //!
 //! [`encode`] is the inverse of [`Message::read_frame`](super::record::Message::read_frame).
 
-use super::record::{Fields, Guid, Header, Kind, Location};
+use super::record::{Fields, Guid, Header, KINDS, Kind, Location};
 
 /// A message to be written. A short form only has its payload.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ impl<'a> Draft<'a> {
 
 /// Appends a message.
 pub fn encode(draft: &Draft<'_>, out: &mut Vec<u8>) {
-    let (kind_bits, subtype) = draft.kind.type_and_subtype();
+    let (kind_bits, subtype) = type_and_subtype(draft.kind);
     if draft.kind.is_short_form() {
         return encode_short(draft, kind_bits, out);
     }
@@ -105,6 +105,12 @@ pub fn encode(draft: &Draft<'_>, out: &mut Vec<u8>) {
         let crc = crc32c::crc32c(out.get(start..).unwrap_or(&[]));
         out.extend(crc.to_le_bytes());
     }
+}
+
+/// TYPE and SUBTYPE of a kind; of one that the format does not have, those of no kind.
+fn type_and_subtype(kind: Kind) -> (u32, u32) {
+    let place = KINDS.as_flattened().iter().position(|known| *known == Ok(kind));
+    place.map_or((15, 63), |place| (place as u32 / 64, place as u32 % 64))
 }
 
 fn encode_short(draft: &Draft<'_>, kind_bits: u32, out: &mut Vec<u8>) {
