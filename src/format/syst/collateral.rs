@@ -210,33 +210,33 @@ impl Collateral {
 
     fn read_client(&mut self, xml: &Xml<'_, '_>, element: Node<'_, '_>) -> Result<Client, CollateralError> {
         let mut client = Client { name: element.attribute("Name").unwrap_or_default().into(), ..Client::default() };
-        for (_, file) in items(element, "SourceFiles", "File") {
+        for file in items(element, "SourceFiles", "File") {
             client.files.insert(xml.number(file, "ID")?, text_of(file).into());
         }
-        for (_, guid) in items(element, "Guids", "Guid") {
+        for guid in items(element, "Guids", "Guid") {
             let mask = guid.attribute("Mask").map(|_| xml.guid(guid, "Mask")).transpose()?;
             let id = xml.guid(guid, "ID")?;
             client.guids.push(GuidMatch { id, mask: mask.unwrap_or(u128::MAX), label: text_of(guid) });
         }
-        for (_, build) in items(element, "Builds", "Build") {
+        for build in items(element, "Builds", "Build") {
             client.builds.push((xml.number(build, "ID")?, xml.mask(build)?));
         }
-        for (_, option) in items(element, "Options", "Option") {
+        for option in items(element, "Options", "Option") {
             let is_timestamp = option.attribute("Name").is_some_and(|name| name.ends_with("timestamp"));
             client.timestamp_is_field |= is_timestamp && text_of(option).trim() == "displayAsField";
         }
-        for (_, module) in items(element, "Modules", "Module") {
+        for module in items(element, "Modules", "Module") {
             client.modules.insert(xml.number(module, "ID")?, text_of(module));
         }
         let tables = [
-            ("Catalog32", "Format"),
-            ("Catalog64", "Format"),
-            ("Short32", "Format"),
-            ("Short64", "Format"),
-            ("Write", "Protocol"),
+            ("Catalog32", "Format", &mut client.catalog32),
+            ("Catalog64", "Format", &mut client.catalog64),
+            ("Short32", "Format", &mut client.short32),
+            ("Short64", "Format", &mut client.short64),
+            ("Write", "Protocol", &mut client.protocols),
         ];
-        for (section, item) in tables {
-            for (_, node) in items(element, section, item) {
+        for (section, item, table) in tables {
+            for node in items(element, section, item) {
                 let (id, mask) = (xml.number(node, "ID")?, xml.mask(node)?);
                 let source = match (node.attribute("File"), node.attribute("Line")) {
                     (Some(_), Some(_)) => {
@@ -251,13 +251,6 @@ impl Collateral {
                 let index = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
                 let has_source = source.is_some();
                 self.entries.push(Entry { format, has_source, details: Box::new(Details { label, mask, source }) });
-                let table = match section {
-                    "Catalog32" => &mut client.catalog32,
-                    "Catalog64" => &mut client.catalog64,
-                    "Short32" => &mut client.short32,
-                    "Short64" => &mut client.short64,
-                    _ => &mut client.protocols,
-                };
                 if !table.add(id, mask, index) {
                     return Err(xml.error(node, format!("the section {section:?} has more than {MASKS_LIMIT} different masks")));
                 }
@@ -505,14 +498,14 @@ fn too_much_open(document: &[u8]) -> Option<usize> {
 
 type Node<'a, 'input> = roxmltree::Node<'a, 'input>;
 
-/// The elements `item` in the sections `section` of `parent`, numbered.
+/// The elements `item` in the sections `section` of `parent`.
 fn items<'a, 'input: 'a>(
     parent: Node<'a, 'input>,
     section: &'static str,
     item: &'static str,
-) -> impl Iterator<Item = (usize, Node<'a, 'input>)> {
+) -> impl Iterator<Item = Node<'a, 'input>> {
     let sections = parent.children().filter(move |child| child.tag_name().name() == section);
-    sections.flat_map(move |section| section.children().filter(move |child| child.tag_name().name() == item)).enumerate()
+    sections.flat_map(move |section| section.children().filter(move |child| child.tag_name().name() == item))
 }
 
 fn text_of(node: Node<'_, '_>) -> String {

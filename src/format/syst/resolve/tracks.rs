@@ -1,9 +1,9 @@
 //! The tracks of senders: their groups, names and open functions.
 
-use std::hash::{Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::format::syst::collateral::{Collateral, Sender};
 use crate::format::syst::decode::{PartSender, Records, SenderKey};
@@ -39,9 +39,7 @@ impl Track {
 }
 
 fn hash(name: &str) -> u64 {
-    let mut hasher = FxHasher::default();
-    name.hash(&mut hasher);
-    hasher.finish()
+    FxBuildHasher.hash_one(name)
 }
 
 /// The key of a group.
@@ -73,6 +71,7 @@ pub enum Special {
 }
 
 /// All tracks, and handles of names and source places.
+#[derive(Default)]
 pub struct Tracks {
     /// A sender was assigned to a client only because there is no other.
     pub assumes_client: bool,
@@ -106,26 +105,7 @@ type PartSenderKey = (SenderKey, Option<u32>);
 
 impl Tracks {
     pub fn new(entries: usize, symbols: Option<Arc<Symbols>>) -> Tracks {
-        Tracks {
-            assumes_client: false,
-            symbols,
-            groups: FxHashMap::default(),
-            group_of_client: FxHashMap::default(),
-            tracks: Vec::new(),
-            track_of: FxHashMap::default(),
-            specials: FxHashMap::default(),
-            counters: FxHashMap::default(),
-            entries: vec![(None, None); entries],
-            unknown_ids: FxHashMap::default(),
-            words: FxHashMap::default(),
-            keys: Vec::new(),
-            severities: [None; 8],
-            categories: [[None; SEVERITIES.len() + 1]; 3],
-            grades: [[None; SEVERITIES.len()]; 3],
-            part_tracks: Vec::new(),
-            part_names: Vec::new(),
-            part_sources: Vec::new(),
-        }
+        Tracks { symbols, entries: vec![(None, None); entries], ..Tracks::default() }
     }
 
     /// Records of another part come: its numbers start again.
@@ -198,13 +178,12 @@ impl Tracks {
             return Some(index);
         }
         let group = self.group_of(sender, session, collateral, entities)?;
-        let module = |module: u8| {
-            let name = client.and_then(|client| collateral.get(client)?.module(module));
-            name.map_or_else(|| format!("mod{module}"), str::to_owned)
-        };
         let mut name = match sender.key.sender {
             Sender::Guid(_) => format!("unit {}", sender.key.unit),
-            Sender::Module(number) => format!("{}:unit{}", module(number), sender.key.unit),
+            Sender::Module(module) => match client.and_then(|client| collateral.get(client)?.module(module)) {
+                Some(name) => format!("{name}:unit{}", sender.key.unit),
+                None => format!("mod{module}:unit{}", sender.key.unit),
+            },
             Sender::Unknown => "short".to_owned(),
         };
         if let Some((master, channel)) = sender.key.place {
