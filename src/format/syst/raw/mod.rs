@@ -17,7 +17,7 @@ use super::decode::{Context, Decoder, Records, make_room, most_messages};
 use super::decoded::Notice;
 use super::record::{Marks, Message};
 use super::resolve::{Progress, Resolver, Sequence};
-use super::scan::{Builds, MessageFacts};
+use super::scan::MessageFacts;
 use super::settings::Settings;
 use crate::format::{Decode, Detail, ErasedRecording, FormatOptions, OptionError, Part, Probe, Recording, Stages, erase};
 use crate::model::Ledger;
@@ -60,12 +60,15 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
 /// # Errors
 /// When an option has a value that cannot be used.
 pub(super) fn open(inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
-    Ok(erase(RawRecording { settings: Settings::parse_without_transport_clock(inputs)? }))
+    let settings = Settings::parse_without_transport_clock(inputs)?;
+    Ok(erase(RawRecording { decoder: settings.decoder(None), settings }))
 }
 
 /// The first pass.
 struct RawRecording {
     settings: Settings,
+    /// Without the builds, which are not known yet.
+    decoder: Decoder,
 }
 
 impl Recording for RawRecording {
@@ -80,17 +83,17 @@ impl Recording for RawRecording {
     }
 
     fn scan(&self, _input: usize, part: Part<'_>) -> PartFacts {
-        scan(&self.settings.collateral, part)
+        scan(&self.decoder, part)
     }
 
     fn join(&self, bytes: &[u8], facts: &mut InputFacts, next: PartFacts) {
-        facts.join(next, bytes, &self.settings.collateral);
+        facts.join(next, bytes, &self.decoder);
     }
 
     fn finish(self, facts: Vec<InputFacts>, _ledgers: &mut [Ledger]) -> Stages<RawDecoder, Resolver<RawSequence>> {
         let mut facts: Vec<MessageFacts> = facts.into_iter().map(|facts| facts.messages).collect();
         let decoders: Vec<Decoder> = facts.iter_mut().map(|facts| self.settings.decoder(Some(facts.remove_builds()))).collect();
-        let sequences = decoders.iter().map(|decoder| RawSequence::new(decoder.clone()));
+        let sequences = decoders.iter().map(|decoder| RawSequence { decoder: decoder.clone(), ..RawSequence::default() });
         let inputs = sequences.zip(facts).map(|(sequence, facts)| (sequence, facts, None)).collect();
         let resolve = Resolver::new(&self.settings, inputs);
         Stages { cores: resolve.cores(), decode: RawDecoder(decoders), resolve }
@@ -131,24 +134,6 @@ trait MessageVisitor {
     fn message(&mut self, at: usize, frame: &[u8], end: FrameEnd);
     /// Bytes that belong to no message.
     fn lost(&mut self, from: usize, to: usize, reason: NoLength);
-}
-
-/// The collateral, and the builds that choose clients.
-#[derive(Clone, Copy)]
-struct Catalogs<'a> {
-    collateral: &'a Collateral,
-    /// Not known in the first pass.
-    builds: Option<&'a Builds>,
-}
-
-impl<'a> Catalogs<'a> {
-    fn of(decoder: &'a Decoder) -> Catalogs<'a> {
-        Catalogs { collateral: &decoder.collateral, builds: decoder.builds.as_deref() }
-    }
-
-    fn stream(self, bytes: &'a [u8], base: usize) -> Stream<'a> {
-        Stream::new(bytes, base, self.collateral, self.builds)
-    }
 }
 
 /// Reads messages up to a place at or after `end`.
@@ -199,12 +184,6 @@ fn initial(start: usize) -> Position {
     if start == 0 { Position::Synced(0) } else { Position::Lost(None, NoLength::Illegal) }
 }
 
-/// The bytes of a part, and as many after it as decisions need.
-fn view(input: &[u8], start: usize, end: usize) -> &[u8] {
-    let to = (end + REACH_BYTES).min(input.len());
-    input.get(start..to).unwrap_or(&[])
-}
-
 /// Where messages begin in a part, read from its first anchor on.
 #[derive(Debug, Default)]
 struct Boundaries {
@@ -212,32 +191,29 @@ struct Boundaries {
     all: Vec<(usize, usize)>,
     start: usize,
     end: usize,
-    input_len: usize,
-    tail: Option<Position>,
+    /// The position after the part.
+    tail: Position,
 }
 
 impl Boundaries {
-    /// Starts with a part. Returns its view.
-    fn begin<'a>(&mut self, part: Part<'a>) -> &'a [u8] {
+    /// Starts with a part. Returns its stream.
+    fn begin<'a>(&mut self, part: Part<'a>, decoder: &'a Decoder) -> Stream<'a> {
         make_room(&mut self.all, most_messages(part.bytes().len()));
-        (self.start, self.end, self.input_len) = (part.start, part.end, part.input.len());
-        view(part.input, part.start, part.end)
+        (self.start, self.end) = (part.start, part.end);
+        self.stream(part.input, decoder)
     }
 
-    fn stream<'a>(&self, input: &'a [u8], catalogs: Catalogs<'a>) -> Stream<'a> {
-        catalogs.stream(view(input, self.start, self.end), self.start)
+    /// The bytes of the part, and as many after it as decisions need.
+    fn stream<'a>(&self, input: &'a [u8], decoder: &'a Decoder) -> Stream<'a> {
+        let to = (self.end + REACH_BYTES).min(input.len());
+        let bytes = input.get(self.start..to).unwrap_or(&[]);
+        Stream::new(bytes, self.start, &decoder.collateral, decoder.builds.as_deref())
     }
 
     /// Continues from the end of the part before until a place from which this part was read. Returns the index of that place, `None` if
     /// there is none. Messages before it go to `visitor`; the position is then that after the part.
-    fn meet(
-        &self,
-        position: &mut Position,
-        input: &[u8],
-        catalogs: Catalogs<'_>,
-        visitor: &mut impl MessageVisitor,
-    ) -> Option<usize> {
-        let stream = self.stream(input, catalogs);
+    fn meet(&self, position: &mut Position, input: &[u8], decoder: &Decoder, visitor: &mut impl MessageVisitor) -> Option<usize> {
+        let stream = self.stream(input, decoder);
         let met = loop {
             match *position {
                 _ if self.start == 0 => break Some(0),
@@ -257,8 +233,8 @@ impl Boundaries {
                 }
             }
         };
-        if let (Some(_), Some(tail)) = (met, self.tail) {
-            *position = tail;
+        if met.is_some() {
+            *position = self.tail;
         }
         met
     }
@@ -294,14 +270,13 @@ impl MessageVisitor for FactCollector<'_> {
     fn lost(&mut self, _: usize, _: usize, _: NoLength) {}
 }
 
-fn scan(collateral: &Collateral, part: Part<'_>) -> PartFacts {
+fn scan(decoder: &Decoder, part: Part<'_>) -> PartFacts {
     let mut facts = PartFacts::default();
-    let view = facts.boundaries.begin(part);
-    let stream = Stream::new(view, part.start, collateral, None);
+    let stream = facts.boundaries.begin(part, decoder);
     let mut collector = FactCollector { messages: MessageFacts::default(), boundaries: Some(&mut facts.boundaries.all) };
     let tail = run(&stream, initial(part.start), part.end, &mut collector);
     facts.messages = collector.messages;
-    facts.boundaries.tail = Some(tail);
+    facts.boundaries.tail = tail;
     facts
 }
 
@@ -314,10 +289,9 @@ struct InputFacts {
 
 impl InputFacts {
     /// Adds the facts of the next part of `input`.
-    fn join(&mut self, part: PartFacts, input: &[u8], collateral: &Collateral) {
+    fn join(&mut self, part: PartFacts, input: &[u8], decoder: &Decoder) {
         let mut before = FactCollector { messages: MessageFacts::default(), boundaries: None };
-        let catalogs = Catalogs { collateral, builds: None };
-        let met = part.boundaries.meet(&mut self.position, input, catalogs, &mut before);
+        let met = part.boundaries.meet(&mut self.position, input, decoder, &mut before);
         self.messages.join(before.messages);
         match met {
             Some(0) => self.messages.join(part.messages),
@@ -325,7 +299,7 @@ impl InputFacts {
             Some(index) => {
                 let at = part.boundaries.all.get(index).map_or(part.boundaries.end, |bound| bound.0);
                 let mut again = FactCollector { messages: MessageFacts::default(), boundaries: None };
-                run(&part.boundaries.stream(input, catalogs), Position::Synced(at), part.boundaries.end, &mut again);
+                run(&part.boundaries.stream(input, decoder), Position::Synced(at), part.boundaries.end, &mut again);
                 self.messages.join(again.messages);
             }
             None => {}
@@ -388,13 +362,12 @@ impl Decode for RawDecoder {
     fn decode(&self, input: usize, part: Part<'_>, decoded: &mut RawPart) {
         let Some(decoder) = self.0.get(input) else { return };
         decoded.records.start(part.start as u64, part.bytes().len());
-        let view = decoded.boundaries.begin(part);
-        let stream = Catalogs::of(decoder).stream(view, part.start);
+        let stream = decoded.boundaries.begin(part, decoder);
         let boundaries = Some(&mut decoded.boundaries.all);
         let mut builder = RecordBuilder { decoder, records: &mut decoded.records, boundaries };
         let tail = run(&stream, initial(part.start), part.end, &mut builder);
         decoded.records.finish(decoder);
-        decoded.boundaries.tail = Some(tail);
+        decoded.boundaries.tail = tail;
     }
 }
 
@@ -407,12 +380,6 @@ pub(super) struct RawSequence {
     bridge: Records,
 }
 
-impl RawSequence {
-    fn new(decoder: Decoder) -> RawSequence {
-        RawSequence { decoder, ..RawSequence::default() }
-    }
-}
-
 impl Sequence for RawSequence {
     type Part = RawPart;
 
@@ -423,13 +390,13 @@ impl Sequence for RawSequence {
         let start = boundaries.start;
         self.bridge.reset(if let Position::Lost(Some(since), _) = self.position { since.min(start) } else { start } as u64);
         let mut builder = RecordBuilder { decoder: &self.decoder, records: &mut self.bridge, boundaries: None };
-        let met = boundaries.meet(&mut self.position, input, Catalogs::of(&self.decoder), &mut builder);
+        let met = boundaries.meet(&mut self.position, input, &self.decoder, &mut builder);
         self.bridge.finish(&self.decoder);
         each(&self.bridge, 0..self.bridge.stored.len());
         let first = met.and_then(|index| boundaries.all.get(index)).map_or(records.stored.len(), |bound| bound.1);
         // All records of the first part count.
         each(records, if start == 0 { 0 } else { first }..records.stored.len());
-        let input_len = boundaries.input_len;
+        let input_len = input.len();
         let is_last = boundaries.end >= input_len;
         if is_last && let Position::Lost(since, reason) = self.position {
             self.position = Position::Synced(input_len);
