@@ -153,6 +153,20 @@ impl Header {
     /// Unit and module, and whether a GUID follows.
     pub const ORIGIN: u32 = 0xFFF << 12;
 
+    /// The one at the start of some bytes.
+    #[inline]
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Option<Header> {
+        bytes.first_chunk().map(|word| Header(u32::from_le_bytes(*word)))
+    }
+
+    /// Whether a message of it has a time stamp. Cheaper than [`Header::kind`].
+    #[inline]
+    #[must_use]
+    pub fn is_timed(self) -> bool {
+        !matches!(self.0 & 0xF, 0 | 1 | 7) && self.has(Header::TIMESTAMP)
+    }
+
     /// The kind of the message.
     ///
     /// # Errors

@@ -68,14 +68,12 @@ pub struct MessageFacts {
 impl MessageFacts {
     /// Whether a message with this first word is needed whole. The others are only counted.
     #[inline]
-    pub fn wants(&mut self, word: u32) -> bool {
-        let header = Header(word);
-        let has_timestamp = !matches!(word & 0xF, 0 | 1 | 7) && header.has(Header::TIMESTAMP);
-        if matches!(word & 0xF, 0 | 8) || (has_timestamp && self.first_timestamps.len() < FIRST_TIMESTAMPS) {
+    pub fn wants(&mut self, header: Header) -> bool {
+        if matches!(header.0 & 0xF, 0 | 8) || (header.is_timed() && self.first_timestamps.len() < FIRST_TIMESTAMPS) {
             return true;
         }
         self.messages += 1;
-        self.with_timestamp += u64::from(has_timestamp);
+        self.with_timestamp += u64::from(header.is_timed());
         false
     }
 

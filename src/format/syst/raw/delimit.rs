@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 
 use super::checksums::Searches;
 use crate::format::syst::collateral::{Collateral, Sender};
-use crate::format::syst::record::{Fields, Header, Kind, Malformed, Pointers, Reader};
+use crate::format::syst::record::{CLOCK_BYTES, Fields, Header, Kind, Malformed, Pointers, Reader};
 use crate::format::syst::scan::Builds;
 use crate::printf::{Format, Packing};
 
@@ -175,18 +175,17 @@ impl<'a> Stream<'a> {
     #[inline(never)]
     fn any_step(&self, at: usize) -> Step {
         let rest = self.from(at);
-        let Some(word) = rest.first_chunk::<4>() else {
+        let Some(header) = Header::of(rest) else {
             // Less than a word at the end: padding if it is zero.
             return if rest.iter().all(|&byte| byte == 0) { Step::Padding(rest.len()) } else { Step::Truncated(rest.len()) };
         };
-        if *word == [0; 4] {
+        if header == Header(0) {
             let words = rest.as_chunks::<4>().0.iter().take(PAYLOAD_LIMIT / 4);
             return Step::Padding(4 * words.take_while(|word| **word == [0; 4]).count());
         }
         match self.length(at, PAYLOAD_LIMIT) {
             Ok((len, true)) => Step::Proven(len),
             Ok((len, false)) => {
-                let header = Header(u32::from_le_bytes(*word));
                 let is_short = !header.is_full();
                 let is_doubtful = !is_short && (len > UNPROVEN_BYTES || header.has(Header::CHECKSUM));
                 if is_doubtful && (self.has_proven(at + 1, at + len) || self.swallows(header, at, len)) {
@@ -217,14 +216,13 @@ impl<'a> Stream<'a> {
         for _ in 0..2 {
             let rest = self.from(at);
             // The end of the input is fine.
-            let Some(word) = rest.first_chunk::<4>() else { return rest.is_empty() || !is_strict };
-            if *word == [0; 4] {
+            let Some(header) = Header::of(rest) else { return rest.is_empty() || !is_strict };
+            if header == Header(0) {
                 return !is_strict;
             }
             match self.length(at, PAYLOAD_LIMIT) {
                 Ok((_, true)) => return true,
                 Ok((len, false)) => {
-                    let header = Header(u32::from_le_bytes(*word));
                     let is_short = header.kind().is_ok_and(Kind::is_short_form);
                     if is_strict && !is_short {
                         return !header.has(Header::CHECKSUM);
@@ -242,16 +240,14 @@ impl<'a> Stream<'a> {
     #[inline]
     #[must_use]
     pub fn is_anchor(&self, at: usize) -> bool {
-        let Some(word) = self.from(at).first_chunk::<4>() else { return false };
-        Header(u32::from_le_bytes(*word)).is_full() && self.chain(at).is_some_and(|end| !self.has_proven(at + 1, end))
+        Header::of(self.from(at)).is_some_and(Header::is_full) && self.chain(at).is_some_and(|end| !self.has_proven(at + 1, end))
     }
 
     /// Whether a message whose checksum fits begins at one of these places.
     fn has_proven(&self, from: usize, to: usize) -> bool {
         self.proofs.any(from, to, |at| {
             self.searches.count_work(1);
-            let header = self.from(at).first_chunk().map(|word| Header(u32::from_le_bytes(*word)));
-            header.is_some_and(|header| header.has(Header::CHECKSUM) && header.is_full())
+            Header::of(self.from(at)).is_some_and(|header| header.has(Header::CHECKSUM) && header.is_full())
                 && matches!(self.length(at, ANCHOR_PAYLOAD_BYTES), Ok((_, true)))
         })
     }
@@ -261,19 +257,14 @@ impl<'a> Stream<'a> {
         let mut at = start;
         let mut legal = 0;
         for _ in 0..ANCHOR_STEPS {
-            let rest = self.from(at);
-            if rest.is_empty() || at - start > ANCHOR_BYTES {
-                return (legal >= 2).then_some(at);
-            }
-            if at != start && rest.get(..4) == Some(&[0; 4]) {
+            let Some(header) = Header::of(self.from(at)).filter(|_| at - start <= ANCHOR_BYTES) else { break };
+            if at != start && header == Header(0) {
                 at += 4;
                 continue;
             }
             match self.length(at, ANCHOR_PAYLOAD_BYTES) {
                 Ok((_, true)) => return Some(at),
                 Ok((len, false)) => {
-                    let word = rest.first_chunk::<4>().map_or(0, |word| u32::from_le_bytes(*word));
-                    let header = Header(word);
                     if header.kind().is_ok_and(Kind::is_short_form) {
                         if at == start {
                             return None;
@@ -289,7 +280,7 @@ impl<'a> Stream<'a> {
                     }
                     at += len;
                 }
-                Err(NoLength::TooShort) => return (legal >= 2).then_some(at),
+                Err(NoLength::TooShort) => break,
                 // Its header is legal, though its end is not known.
                 Err(NoLength::Undelimited) => return (legal + 1 >= ANCHOR_MESSAGES).then_some(at),
                 Err(NoLength::Illegal) => return None,
@@ -320,11 +311,11 @@ impl<'a> Stream<'a> {
 
     fn length_with(&self, at: usize, payload_limit: usize, reading: Reading) -> Result<(usize, bool), NoLength> {
         let rest = self.from(at);
-        if let Some(word) = rest.first_chunk::<4>() {
-            let header = Header(u32::from_le_bytes(*word));
-            if header.has(Header::LENGTH) && header.is_full() {
-                return self.length_from_field(header, at, rest);
-            }
+        if let Some(header) = Header::of(rest)
+            && header.has(Header::LENGTH)
+            && header.is_full()
+        {
+            return self.length_from_field(header, at, rest);
         }
         let mut reader = Reader(rest);
         let fields = Fields::read(&mut reader).map_err(|reason| match reason {
@@ -417,8 +408,9 @@ impl<'a> Stream<'a> {
                 return (ANCHOR_MESSAGES, Reverse(zeros));
             }
             let Ok((len, _)) = self.length_with(at, ANCHOR_PAYLOAD_BYTES, Reading::With(assumed)) else { break };
-            legal += usize::from(rest.first_chunk().is_some_and(|word| Header(u32::from_le_bytes(*word)).is_full()));
-            zeros += usize::from(rest.first_chunk() == Some(&[0; 4]));
+            let header = Header::of(rest);
+            legal += usize::from(header.is_some_and(Header::is_full));
+            zeros += usize::from(header == Some(Header(0)));
             at += len;
         }
         (legal, Reverse(zeros))
@@ -438,13 +430,8 @@ impl<'a> Stream<'a> {
         // A payload longer than the limit may be legal all the same.
         let cut = if payload.len() < payload_limit { NoLength::TooShort } else { NoLength::Undelimited };
         match fields.kind {
-            Kind::ClockSync => {
-                if payload.len() >= 16 {
-                    Ok(16)
-                } else {
-                    Err(cut)
-                }
-            }
+            Kind::ClockSync if payload.len() >= CLOCK_BYTES => Ok(CLOCK_BYTES),
+            Kind::ClockSync => Err(cut),
             // The library cuts the format that it could not read.
             Kind::InvalidParam => match self.find_nul(payload, INVALID_FORMAT_BYTES) {
                 Some(end) => Ok(end + 1),
@@ -528,7 +515,7 @@ impl<'a> Stream<'a> {
 /// The length of a message with a length field and without checksum, if it is whole.
 #[inline]
 fn unchecked_length(rest: &[u8]) -> Option<usize> {
-    let header = Header(u32::from_le_bytes(*rest.first_chunk()?));
+    let header = Header::of(rest)?;
     if !header.has(Header::LENGTH) || header.has(Header::CHECKSUM | Header::LOCATION) || !header.is_full() {
         return None;
     }
@@ -549,7 +536,7 @@ const FORMATTED_PER_SEARCHED: usize = 2;
 fn least_payload(kind: Kind) -> usize {
     match kind {
         Kind::BuildLong => 8,
-        Kind::ClockSync => 16,
+        Kind::ClockSync => CLOCK_BYTES,
         Kind::Catalog { wide_id, .. } => 4 + 4 * usize::from(wide_id),
         Kind::Sbd(_) => 4,
         _ => 0,

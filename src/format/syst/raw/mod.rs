@@ -15,7 +15,7 @@ use self::delimit::{NoLength, REACH_BYTES, Step, Stream};
 use super::collateral::Collateral;
 use super::decode::{Context, Decoder, Records, make_room, most_messages};
 use super::decoded::Notice;
-use super::record::{Marks, Message};
+use super::record::{Header, Marks, Message};
 use super::resolve::{Progress, Resolver, Sequence};
 use super::scan::MessageFacts;
 use super::settings::Settings;
@@ -261,8 +261,8 @@ impl MessageVisitor for FactCollector<'_> {
     }
 
     fn message(&mut self, at: usize, frame: &[u8], end: FrameEnd) {
-        let Some(word) = frame.first_chunk::<4>().filter(|_| end != FrameEnd::Truncated) else { return };
-        if self.messages.wants(u32::from_le_bytes(*word)) {
+        let Some(header) = Header::of(frame).filter(|_| end != FrameEnd::Truncated) else { return };
+        if self.messages.wants(header) {
             self.messages.add_frame(frame, at as u64);
         }
     }

@@ -291,9 +291,9 @@ struct ClockMessages {
 impl MessageSink for ClockMessages {
     #[inline]
     fn frame(&mut self, frame: &[u8], context: Context, is_whole: bool) {
-        let Some(word) = frame.first_chunk::<4>().map(|word| u32::from_le_bytes(*word)) else { return };
-        self.has_timestamps |= !matches!(word & 0xF, 0 | 1 | 7) && Header(word).has(Header::TIMESTAMP);
-        if word & 0xF == 8 && is_whole {
+        let Some(header) = Header::of(frame) else { return };
+        self.has_timestamps |= header.is_timed();
+        if header.0 & 0xF == 8 && is_whole {
             self.clock_message(frame, context);
         }
     }

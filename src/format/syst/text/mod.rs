@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::decode::{Context, Decoder, Records};
 use super::decoded::{Notice, RecordKind};
-use super::record::Malformed;
+use super::record::{Header, Malformed};
 use super::resolve::{Progress, Resolver, Sequence};
 use super::scan::MessageFacts;
 use super::settings::Settings;
@@ -438,7 +438,7 @@ fn scan(part: Part<'_>) -> MessageFacts {
             Piece::Beyond { .. } => 0,
             Piece::Message(rest) => {
                 let (count, bytes) = sixteen_unhexed(rest.first_chunk().copied().unwrap_or_else(|| padded(rest)));
-                let is_wanted = count >= 8 && facts.wants(bytes as u32);
+                let is_wanted = count >= 8 && facts.wants(Header(bytes as u32));
                 if !is_wanted && !want_console {
                     return 0;
                 }
