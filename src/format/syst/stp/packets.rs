@@ -304,14 +304,8 @@ impl Packets {
         }
         let packet = match op {
             0x0 => return Some(at + 1),
-            0x4 => data(2, false, false),
-            0x5 => data(4, false, false),
-            0x6 => data(8, false, false),
-            0x7 => data(16, false, false),
-            0x8 => data(2, true, true),
-            0x9 => data(4, true, true),
-            0xA => data(8, true, true),
-            0xB => data(16, true, true),
+            0x4..=0x7 => data(2 << (op - 0x4), false, false),
+            0x8..=0xB => data(2 << (op - 0x8), true, true),
             0xC => data(1, false, false),
             0xD => data(1, true, true),
             0x1 | 0x3 => {
@@ -341,31 +335,23 @@ impl Packets {
     /// Whether a whole packet is there. Slow: for the last bytes only.
     fn fits(&self, window: Window<'_>, at: usize) -> bool {
         let op = |index: usize| if at + index < window.nibbles.end { window.nibbles.get(at + index) } else { 0xFF };
-        let (fixed, has_time) = match (op(0), op(1), op(2)) {
-            (0, ..) => (1, false),
-            (1..=4, ..) => (3, false),
-            (5, ..) => (5, false),
-            (6, ..) => (9, false),
-            (7, ..) => (17, false),
-            (8, ..) => (3, true),
-            (9, ..) => (5, true),
-            (0xA, ..) => (9, true),
-            (0xB, ..) => (17, true),
-            (0xC, ..) => (2, false),
-            (0xD, ..) => (2, true),
-            (0xE, ..) => (1, true),
+        let (fixed, has_time) = match op(0) {
+            0 => (1, false),
+            1..=3 => (3, false),
+            size @ 0x4..=0x7 => (1 + (2 << (size - 0x4)), false),
+            size @ 0x8..=0xB => (1 + (2 << (size - 0x8)), true),
+            0xC => (2, false),
+            0xD => (2, true),
+            0xE => (1, true),
             // Escaped packets are rare, and so are ends of parts.
             _ => return false,
         };
-        let time = match (has_time, self.scheme, op(fixed)) {
-            (false, ..) => 0,
-            (true, Scheme::Legacy, _) => 2,
-            (true, _, size @ 0..=0xC) => 1 + usize::from(size),
-            (true, _, 0xD) => 15,
-            (true, _, 0xE) => 17,
-            _ => return false,
+        let time = match (has_time, self.scheme) {
+            (false, _) => Some(0),
+            (true, Scheme::Legacy) => Some(2),
+            (true, _) => stamp_nibbles(op(fixed)).map(|count| 1 + count),
         };
-        at + fixed + time <= window.nibbles.end
+        time.is_some_and(|time| at + fixed + time <= window.nibbles.end)
     }
 
     #[inline]
@@ -381,21 +367,16 @@ impl Packets {
         if at + 2 > window.nibbles.end {
             return None;
         }
-        let packet = match window.nibbles.get(at + 1) {
-            0x4 => data(2, true, false),
-            0x5 => data(4, true, false),
-            0x6 => data(8, true, false),
-            0x7 => data(16, true, false),
-            0x8 => data(2, false, true),
-            0x9 => data(4, false, true),
-            0xA => data(8, false, true),
-            0xB => data(16, false, true),
+        let op = window.nibbles.get(at + 1);
+        let packet = match op {
+            0x4..=0x7 => data(2 << (op - 0x4), true, false),
+            0x8..=0xB => data(2 << (op - 0x8), false, true),
             0xC => data(1, true, false),
             0xD => data(1, false, true),
             0xE => return Some(self.flag(window, at, at + 2, visitor)),
             0x1 | 0x3 => {
                 let value = self.value(window.nibbles, at + 2, 4)? as u16;
-                if window.nibbles.get(at + 1) == 1 {
+                if op == 1 {
                     self.select(value, 0, visitor)
                 } else {
                     self.select(self.master, value, visitor)
@@ -526,15 +507,8 @@ impl Packets {
             return None;
         }
         let (size, word) = nibbles.op_and_word(at).unwrap_or_else(|| (nibbles.get(at), nibbles.last_word(at + 1)));
-        let count = match size {
-            size @ 0..=0xC => usize::from(size),
-            0xD => 14,
-            0xE => 16,
-            _ => {
-                // Not a valid size: perhaps an ASYNC within a packet.
-                return Some(at);
-            }
-        };
+        // Not a valid size: perhaps an ASYNC within a packet.
+        let Some(count) = stamp_nibbles(size) else { return Some(at) };
         if at + 1 + count > nibbles.end {
             return None;
         }
@@ -655,6 +629,17 @@ impl Packets {
     fn flag(&mut self, window: Window<'_>, at: usize, next: usize, visitor: &mut impl PacketVisitor) -> usize {
         visitor.flag(self.place, window.end_of(at + 1));
         next
+    }
+}
+
+/// The number of nibbles of a time stamp whose size is stated so.
+#[inline]
+fn stamp_nibbles(size: u8) -> Option<usize> {
+    match size {
+        0..=0xC => Some(size.into()),
+        0xD => Some(14),
+        0xE => Some(16),
+        _ => None,
     }
 }
 
