@@ -8,6 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::ASYNC_BYTES;
 use super::packets::{NibbleOrder, Nibbles, Packets, Scheme, Window, from_gray, to_gray};
 use super::predecode::Seeking;
 use super::survey::Reading;
@@ -40,19 +41,17 @@ pub struct Anchor {
 /// The anchors whose ASYNC ends in this range of a stream, in bytes.
 pub fn anchors(stream: &[u8], range: Range<usize>, order: NibbleOrder) -> Vec<Anchor> {
     let mut found = Vec::new();
-    let mut at = range.start.saturating_sub(ASYNC.len());
-    while let Some(start) = stream.get(at..range.end).and_then(|rest| memchr::memmem::find(rest, &ASYNC)).map(|start| at + start)
-    {
+    let mut at = range.start.saturating_sub(ASYNC_BYTES.len());
+    while let Some(start) = stream.get(at..range.end).and_then(|rest| memchr::memmem::find(rest, &ASYNC_BYTES)) {
+        let start = at + start;
         let ones = stream.get(start..range.end).unwrap_or(&[]).iter().take_while(|byte| **byte == 0xFF).count();
         at = start + ones;
         if (range.start..range.end).contains(&at) {
-            found.extend(anchor_at(stream, start.max(at.saturating_sub(ASYNC.len() + 1)).saturating_sub(1), order));
+            found.extend(anchor_at(stream, start.max(at.saturating_sub(ASYNC_BYTES.len() + 1)).saturating_sub(1), order));
         }
     }
     found
 }
-
-const ASYNC: [u8; 10] = [0xFF; 10];
 
 /// The longest tail that is inspected, in bytes.
 const TAIL_BYTES: usize = 1 << 20;
@@ -61,7 +60,8 @@ const TAIL_BYTES: usize = 1 << 20;
 pub fn is_tail_damaged(stream: &[u8], order: NibbleOrder) -> bool {
     let from = stream.len().saturating_sub(TAIL_BYTES);
     let last = anchors(stream, from..stream.len(), order).into_iter().rfind(|anchor| anchor.time.is_some());
-    let tail = last.and_then(|anchor| stream.get(usize::try_from(anchor.position / 2).ok()?.saturating_sub(ASYNC.len() + 2)..));
+    let tail =
+        last.and_then(|anchor| stream.get(usize::try_from(anchor.position / 2).ok()?.saturating_sub(ASYNC_BYTES.len() + 2)..));
     let reading = Reading::of(tail.unwrap_or(&[]), order);
     reading.legal < reading.messages || reading.unsynced > 0
 }
@@ -83,7 +83,7 @@ fn anchor_at(stream: &[u8], start: usize, order: NibbleOrder) -> Option<Anchor> 
 
 /// Whether these bytes have an ASYNC with its VERSION.
 pub fn has_version(stream: &[u8], order: NibbleOrder) -> bool {
-    let Some(start) = memchr::memmem::find(stream, &ASYNC) else { return false };
+    let Some(start) = memchr::memmem::find(stream, &ASYNC_BYTES) else { return false };
     let bytes = stream.get(start.saturating_sub(1)..).unwrap_or(&[]);
     let nibbles = Nibbles { bytes, end: 2 * bytes.len().saturating_sub(PAD_BYTES) };
     let window = Window { nibbles, base: 0, origins: &[], bounds: &[] };
@@ -96,6 +96,7 @@ pub fn has_version(stream: &[u8], order: NibbleOrder) -> bool {
 /// What stamps may be from a position of the stream on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
+    /// The position, in nibbles.
     from: u64,
     low: u64,
     high: u64,
@@ -104,13 +105,16 @@ pub struct Bound {
     schemes: [Option<Scheme>; 2],
 }
 
+impl Bound {
+    const NONE: Bound = Bound { from: 0, low: 0, high: u64::MAX, hz: [None; 2], schemes: [None; 2] };
+}
+
 /// The bounds of a stream, by its anchors in file order.
 ///
 /// `is_tail_damaged`: what follows the last anchor is damaged. Then a stamp there may not be later by much more than anchors are apart.
 pub fn bounds(anchors: &[Anchor], is_tail_damaged: bool) -> Arc<[Bound]> {
     let starts = std::iter::once(0).chain(anchors.iter().map(|anchor| anchor.position));
-    let mut bounds: Vec<Bound> =
-        starts.map(|from| Bound { from, low: 0, high: u64::MAX, hz: [None; 2], schemes: [None; 2] }).collect();
+    let mut bounds: Vec<Bound> = starts.map(|from| Bound { from, ..Bound::NONE }).collect();
     bound_times(anchors, is_tail_damaged, &mut bounds);
     let rates = neighbours(anchors, |anchor| anchor.hz);
     let schemes = neighbours(anchors, |anchor| anchor.scheme);
@@ -232,8 +236,8 @@ pub fn recorded_hz(anchors: &[Anchor]) -> Option<u64> {
 
 /// Whether the transport's time of a message at an offset in the file is within its bounds.
 pub fn admits(bounds: &[Bound], offset: u64, time: u64) -> bool {
-    let segment = Segment::at(bounds, 2 * offset);
-    (segment.low..=segment.high).contains(&time)
+    let Bound { low, high, .. } = Segment::at(bounds, 2 * offset).bound;
+    (low..=high).contains(&time)
 }
 
 /// A bound, and how far it reaches.
@@ -241,10 +245,7 @@ pub fn admits(bounds: &[Bound], offset: u64, time: u64) -> bool {
 pub(super) struct Segment {
     /// From here on another bound holds.
     pub until: u64,
-    low: u64,
-    high: u64,
-    hz: [Option<u64>; 2],
-    schemes: [Option<Scheme>; 2],
+    bound: Bound,
     /// No anchor is before it.
     is_start: bool,
     /// A stamp is judged if these digits are its own or known: whatever the others were, it means one time.
@@ -253,8 +254,7 @@ pub(super) struct Segment {
 
 impl Segment {
     /// The one before the first position.
-    pub(super) const NONE: Segment =
-        Segment { until: 0, low: 0, high: u64::MAX, hz: [None; 2], schemes: [None; 2], is_start: false, digits: u64::MAX };
+    pub(super) const NONE: Segment = Segment { until: 0, bound: Bound::NONE, is_start: false, digits: u64::MAX };
 
     /// The one of a position.
     #[cold]
@@ -263,10 +263,10 @@ impl Segment {
         let until = bounds.get(after).map_or(u64::MAX, |next| next.from);
         match after.checked_sub(1).and_then(|index| bounds.get(index)) {
             // The digits above are those of both bounds, and so is their Gray code.
-            Some(&Bound { low, high, hz, schemes, .. }) => {
-                let digits = u64::MAX.unbounded_shr((low ^ high).leading_zeros() / 4 * 4);
-                let is_start = bounds.first().is_some_and(|first| first.low == low && low > 0);
-                Segment { until, low, high, hz, schemes, is_start, digits }
+            Some(&bound) => {
+                let digits = u64::MAX.unbounded_shr((bound.low ^ bound.high).leading_zeros() / 4 * 4);
+                let is_start = bounds.first().is_some_and(|first| first.low == bound.low && bound.low > 0);
+                Segment { until, bound, is_start, digits }
             }
             None => Segment { until, ..Segment::NONE },
         }
@@ -279,29 +279,30 @@ impl Segment {
         if (known | mask) < self.digits {
             return true;
         }
+        let Bound { low, high, .. } = self.bound;
         let with = |low: u64, time: u64| (low & !known | time & known) & !mask | value;
         let time = match scheme {
-            Scheme::Natural => with(self.low, time),
-            Scheme::Gray => from_gray(with(to_gray(self.low), to_gray(time))),
+            Scheme::Natural => with(low, time),
+            Scheme::Gray => from_gray(with(to_gray(low), to_gray(time))),
             Scheme::Delta | Scheme::Legacy => return true,
         };
-        (self.low..=self.high).contains(&time)
+        (low..=high).contains(&time)
     }
 
     /// A time in place of a stamp with all digits that is not used, if there is no anchor before it.
     pub(super) fn instead(&self, digits: usize) -> Option<u64> {
-        (self.is_start && digits >= ALL_DIGITS as usize).then_some(self.low)
+        (self.is_start && digits >= ALL_DIGITS as usize).then_some(self.bound.low)
     }
 
     /// Whether a frequency may be right: the one recorded before or after it is the same, if there is one.
     pub(super) fn admits_hz(&self, hz: u64) -> bool {
-        self.hz == [None; 2] || self.hz.contains(&Some(hz))
+        self.bound.hz == [None; 2] || self.bound.hz.contains(&Some(hz))
     }
 
     /// The scheme that a VERSION states, or that of those around it if they contradict it.
     pub(super) fn scheme(&self, stated: Scheme) -> Scheme {
-        let [before, after] = self.schemes;
-        if self.schemes.contains(&Some(stated)) { stated } else { before.or(after).unwrap_or(stated) }
+        let [before, after] = self.bound.schemes;
+        if [before, after].contains(&Some(stated)) { stated } else { before.or(after).unwrap_or(stated) }
     }
 }
 

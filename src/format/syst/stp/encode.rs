@@ -151,24 +151,22 @@ impl Writer {
     /// Goes to a master and channel, by the shortest packets.
     pub fn go_to(&mut self, master: u16, channel: u16) {
         if master != self.master {
-            if master & 0xFF00 == self.master & 0xFF00 {
-                self.nibble(1);
-                self.value((master & 0xFF).into(), 2);
-            } else {
-                self.op(&[0xF, 1]);
-                self.value(master.into(), 4);
-            }
+            self.go(1, self.master, master);
             (self.master, self.channel) = (master, 0);
         }
         if channel != self.channel {
-            if channel & 0xFF00 == self.channel & 0xFF00 {
-                self.nibble(3);
-                self.value((channel & 0xFF).into(), 2);
-            } else {
-                self.op(&[0xF, 3]);
-                self.value(channel.into(), 4);
-            }
+            self.go(3, self.channel, channel);
             self.channel = channel;
+        }
+    }
+
+    fn go(&mut self, op: u8, from: u16, to: u16) {
+        if to & 0xFF00 == from & 0xFF00 {
+            self.nibble(op);
+            self.value((to & 0xFF).into(), 2);
+        } else {
+            self.op(&[0xF, op]);
+            self.value(to.into(), 4);
         }
     }
 
@@ -195,33 +193,24 @@ impl Writer {
     /// A data packet of 1, 2, 4 or 8 bytes.
     pub fn data(&mut self, bytes: &[u8], time: Option<u64>, marked: bool) {
         let value = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-        let size = match bytes.len() {
-            1 => 0,
-            2 => 1,
-            4 => 2,
-            _ => 3,
-        };
-        match (time.is_some(), marked) {
-            (false, false) => self.nibble(4 + size),
-            (true, true) => self.nibble(8 + size),
-            (true, false) => self.op(&[0xF, 4 + size]),
-            (false, true) => self.op(&[0xF, 8 + size]),
-        }
-        self.value(value, 2 * bytes.len());
-        if let Some(time) = time {
-            self.timestamp(time);
-        }
+        let size = bytes.len().ilog2() as u8;
+        self.packet((4 + size, 8 + size), (value, 2 * bytes.len()), time, marked);
     }
 
     /// A data packet of four bits.
     pub fn data4(&mut self, nibble: u8, time: Option<u64>, marked: bool) {
-        match (time.is_some(), marked) {
-            (false, false) => self.nibble(0xC),
-            (true, true) => self.nibble(0xD),
-            (true, false) => self.op(&[0xF, 0xC]),
-            (false, true) => self.op(&[0xF, 0xD]),
+        self.packet((0xC, 0xD), (nibble.into(), 1), time, marked);
+    }
+
+    /// A data packet of a value and its number of nibbles. The first op is that of plain packets, the second that of marked ones.
+    fn packet(&mut self, (plain, marked): (u8, u8), (value, count): (u64, usize), time: Option<u64>, is_marked: bool) {
+        match (time.is_some(), is_marked) {
+            (false, false) => self.nibble(plain),
+            (true, true) => self.nibble(marked),
+            (true, false) => self.op(&[0xF, plain]),
+            (false, true) => self.op(&[0xF, marked]),
         }
-        self.nibble(nibble & 0xF);
+        self.value(value, count);
         if let Some(time) = time {
             self.timestamp(time);
         }

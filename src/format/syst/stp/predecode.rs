@@ -380,8 +380,9 @@ impl Predecoder<'_> {
         let mut context = open.context;
         context.len = usize::try_from(end.saturating_sub(context.offset)).unwrap_or(usize::MAX);
         let is_whole = is_whole && open.bytes.is_whole();
-        let (start, len) = store(bytes, &open.bytes.whole);
+        let [start, len] = [bytes.len(), open.bytes.whole.len()].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
         frames.push(Frame { start, len, is_whole });
+        bytes.extend_from_slice(&open.bytes.whole);
         add_frame(records, self.decoder, &open.bytes.whole, context, is_whole);
         match tokens.last_mut() {
             Some(last) if *last == Token::Begin(place) => *last = Token::Whole(place, record),
@@ -411,13 +412,6 @@ impl Predecoder<'_> {
             place.state = state;
         }
     }
-}
-
-/// Stores bytes. Returns their start and number.
-fn store(all: &mut Vec<u8>, bytes: &[u8]) -> (u32, u32) {
-    let start = u32::try_from(all.len()).unwrap_or(u32::MAX);
-    all.extend_from_slice(bytes);
-    (start, u32::try_from(bytes.len()).unwrap_or(0))
 }
 
 impl PacketVisitor for Predecoder<'_> {
