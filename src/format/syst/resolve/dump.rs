@@ -2,7 +2,7 @@
 
 use super::losses;
 use crate::format::syst::collateral::{Collateral, Sender};
-use crate::format::syst::decode::Records;
+use crate::format::syst::decode::{PartSender, Records};
 use crate::format::syst::decoded::{Key, NameRef, RecordKind, SourceRef, Stored};
 use crate::format::syst::record::{Marks, SEVERITIES};
 use crate::format::{FieldValue, ListRecord, RecordView};
@@ -13,8 +13,7 @@ use crate::printf::escape;
 pub fn list(records: &Records, stored: &Stored, collateral: &Collateral, out: &mut ListRecord<'_>) -> bool {
     let mut owner = String::new();
     let mut fields: Vec<(&str, FieldValue<'_>)> = Vec::with_capacity(12);
-    let sender = records.senders.get(stored.sender as usize).map(|sender| sender.key);
-    if let Some(key) = sender {
+    if let Some(PartSender { key, found }) = records.senders.get(stored.sender as usize) {
         match key.sender {
             Sender::Guid(guid) => {
                 escape::push_guid(&guid, &mut owner);
@@ -30,10 +29,9 @@ pub fn list(records: &Records, stored: &Stored, collateral: &Collateral, out: &m
             fields.push(("master", FieldValue::Uint(master.into())));
             fields.push(("channel", FieldValue::Uint(channel.into())));
         }
-    }
-    let found = records.senders.get(stored.sender as usize).and_then(|sender| sender.found);
-    if let Some(client) = found.and_then(|found| collateral.get(found.client)) {
-        fields.push(("client", FieldValue::Text(&client.name)));
+        if let Some(client) = found.and_then(|found| collateral.get(found.client)) {
+            fields.push(("client", FieldValue::Text(&client.name)));
+        }
     }
     let is_message = !matches!(stored.kind, RecordKind::Console | RecordKind::Malformed(_) | RecordKind::Notice(_));
     if is_message && !matches!(stored.kind, RecordKind::Short { .. }) {

@@ -433,10 +433,9 @@ impl RecordResolver {
                 return None;
             }
             JudgedTime::At(time) => time,
+            JudgedTime::Clamped(time) | JudgedTime::Outlier(time) if !has_own_time => time,
             JudgedTime::Clamped(time) => {
-                if has_own_time {
-                    out.ledger.enter(losses::TIME_HELD, offset, 0);
-                }
+                out.ledger.enter(losses::TIME_HELD, offset, 0);
                 time
             }
             JudgedTime::Overflow(time) => {
@@ -444,9 +443,7 @@ impl RecordResolver {
                 time
             }
             JudgedTime::Outlier(time) => {
-                if has_own_time {
-                    out.ledger.enter(losses::TIME_OUTLIER, offset, 0);
-                }
+                out.ledger.enter(losses::TIME_OUTLIER, offset, 0);
                 time
             }
             JudgedTime::Restart(_) if input.session + 1 >= SESSIONS_LIMIT => {
@@ -454,8 +451,7 @@ impl RecordResolver {
                 input.times.reached()
             }
             JudgedTime::Restart(time) => {
-                input.times.restart(time);
-                input.times.note_restart(stored, time);
+                input.times.restart(stored, time);
                 input.session += 1;
                 self.sessions = self.sessions.max(input.session + 1);
                 out.ledger.enter(losses::SESSION_RESTART, offset, 0);

@@ -345,11 +345,6 @@ impl MessageTimes {
         ns.checked_add_signed(self.shift_ns).filter(|&ns| ns <= Nanos::MAX.0)
     }
 
-    /// The clock restarts at a time.
-    pub fn restart(&mut self, time: Nanos) {
-        self.last = Some(time.0);
-    }
-
     /// The time reached.
     pub fn reached(&self) -> Nanos {
         Nanos(self.last.unwrap_or(0))
@@ -410,8 +405,9 @@ impl MessageTimes {
         true
     }
 
-    /// Notes the clock's reading after a restart.
-    pub fn note_restart(&mut self, stored: &Stored, time: Nanos) {
+    /// The clock restarts at a time, with this record.
+    pub fn restart(&mut self, stored: &Stored, time: Nanos) {
+        self.last = Some(time.0);
         if let Some(wall) =
             stored.timestamp.filter(|_| self.transport.is_none()).and_then(|ticks| wall_time(ticks, self.message.rate))
         {
@@ -480,10 +476,9 @@ impl MessageTimes {
                 RECORDED,
             ));
         }
-        let wall =
-            self.wall.all().last().map(|reading| (reading.value, reading.time, "inferred: the message clock counts from 1970"));
-        if let Some((wall, time, source)) = wall {
-            details.push(detail("wall clock", format!("{} s since 1970 at {time}", wall.0 / 1_000_000_000), source));
+        if let Some(reading) = self.wall.all().last() {
+            let value = format!("{} s since 1970 at {}", reading.value.0 / 1_000_000_000, reading.time);
+            details.push(detail("wall clock", value, "inferred: the message clock counts from 1970"));
         } else if self.counts_from_1970 {
             details.push(detail(
                 "wall clock",
