@@ -65,7 +65,7 @@ pub(super) struct Progress {
 
 /// Makes events of the records of a transport.
 pub(super) struct Resolver<S> {
-    sequences: Vec<S>,
+    inputs: Vec<(S, InputState)>,
     records: RecordResolver,
 }
 
@@ -73,7 +73,6 @@ impl<S: Sequence> Resolver<S> {
     /// For each input: its sequence, the facts of the first pass, and the transport's clock if there is one.
     pub(super) fn new(settings: &Settings, inputs: Vec<(S, MessageFacts, Option<TransportClock>)>) -> Resolver<S> {
         let mut states = Vec::with_capacity(inputs.len());
-        let mut sequences = Vec::with_capacity(inputs.len());
         let mut facts = Facts { cores: u16::try_from(inputs.len().max(1)).unwrap_or(u16::MAX), sessions: 1, ..Facts::default() };
         for (core, (sequence, messages, clock)) in (0u16..).zip(inputs) {
             let times = MessageTimes::new(settings.message_rate, &messages, clock);
@@ -85,7 +84,7 @@ impl<S: Sequence> Resolver<S> {
                 facts.details.extend(sequence.details());
                 facts.hints.extend(times.hints());
             }
-            states.push(InputState {
+            let state = InputState {
                 times,
                 held: Records::default(),
                 errors: ReportedErrors::default(),
@@ -93,31 +92,31 @@ impl<S: Sequence> Resolver<S> {
                 damage: Damage::default(),
                 core: CoreId(core),
                 session: 0,
-            });
-            sequences.push(sequence);
+            };
+            states.push((sequence, state));
         }
         let records = RecordResolver {
             skips_malformed: S::SKIPS_MALFORMED,
             is_text: S::IS_TEXT,
             collateral: settings.collateral.clone(),
             program: describe_program(settings),
-            inputs: states,
             writer: EventWriter::new(settings),
             counts: MessageCounts::default(),
             sessions: 1,
             facts,
         };
-        Resolver { sequences, records }
+        Resolver { inputs: states, records }
     }
 
     /// The cores that may have events, of each input.
     pub(super) fn cores(&self) -> Vec<Vec<CoreId>> {
-        self.records.inputs.iter().map(|input| vec![input.core]).collect()
+        self.inputs.iter().map(|(_, input)| vec![input.core]).collect()
     }
 
     fn refresh_facts(&mut self) {
-        let details = self.sequences.first().map(Sequence::details).unwrap_or_default();
-        self.records.refresh_facts(details);
+        if let Some((sequence, input)) = self.inputs.first() {
+            self.records.refresh_facts(input, sequence.details());
+        }
     }
 
     /// At the end of an input, all bytes that were not skipped are decoded.
@@ -133,8 +132,8 @@ impl<S: Sequence> Resolve for Resolver<S> {
     type Records = S::Part;
 
     fn resolve(&mut self, input: usize, bytes: &[u8], part: &mut S::Part, out: &mut Resolved<'_>) {
-        let Resolver { sequences, records } = self;
-        let Some(sequence) = sequences.get_mut(input) else { return };
+        let Resolver { inputs, records } = self;
+        let Some((sequence, input)) = inputs.get_mut(input) else { return };
         let progress = sequence.next(bytes, part, |table, which| records.resolve(input, bytes, table, which, false, out));
         if progress.is_last {
             records.resolve(input, bytes, &Records::default(), 0..0, true, out);
@@ -147,8 +146,8 @@ impl<S: Sequence> Resolve for Resolver<S> {
     }
 
     fn dump(&mut self, input: usize, bytes: &[u8], part: &mut S::Part, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
-        let Resolver { sequences, records } = self;
-        let Some(sequence) = sequences.get_mut(input) else { return };
+        let Resolver { inputs, records } = self;
+        let Some((sequence, input)) = inputs.get_mut(input) else { return };
         let mut goes_on = true;
         let progress = sequence.next(bytes, part, |table, which| {
             for stored in table.stored.get(which).unwrap_or(&[]) {
@@ -157,7 +156,7 @@ impl<S: Sequence> Resolve for Resolver<S> {
             }
         });
         if progress.is_last {
-            records.believe_errors(input, ledger);
+            input.believe_errors(ledger);
         }
         self.note_progress(&progress, ledger);
         self.refresh_facts();
@@ -177,7 +176,6 @@ struct RecordResolver {
     collateral: Arc<Collateral>,
     /// Details about the program, and hints about what it lacks.
     program: (Vec<Detail>, Vec<String>),
-    inputs: Vec<InputState>,
     writer: EventWriter,
     counts: MessageCounts,
     sessions: u32,
@@ -219,6 +217,18 @@ impl InputState {
         u64::from(counts && !self.is_copied(bytes, offset, len))
     }
 
+    /// Enters the reported errors that what follows confirms, and forgets the others.
+    #[cold]
+    fn believe_errors(&mut self, ledger: &mut Ledger) {
+        // What lies around it may be the remains of the message that it is about.
+        let counts = u64::from(self.damage.is_over());
+        for error in self.errors.judge() {
+            if let Some((kind, _, lost)) = losses::of_notice(error.notice) {
+                ledger.enter(kind, error.offset, lost * counts);
+            }
+        }
+    }
+
     /// Whether bytes that make no message are where a piece of the file and its copy meet: then nothing is missing.
     #[cold]
     fn is_copied(&mut self, bytes: &[u8], offset: u64, len: u64) -> bool {
@@ -229,14 +239,12 @@ impl InputState {
 
 impl RecordResolver {
     /// Enters a record in the ledger.
-    fn enter(&mut self, index: usize, bytes: &[u8], records: &Records, stored: &Stored, ledger: &mut Ledger) {
+    fn enter(&mut self, input: &mut InputState, bytes: &[u8], records: &Records, stored: &Stored, ledger: &mut Ledger) {
         self.counts.count(stored);
         let offset = records.base + u64::from(stored.offset);
-        let Some(input) = self.inputs.get_mut(index) else { return };
         if input.errors.add(stored, offset) {
-            self.believe_errors(index, ledger);
+            input.believe_errors(ledger);
         }
-        let Some(input) = self.inputs.get_mut(index) else { return };
         let place = records.senders.get(stored.sender as usize).and_then(|sender| sender.key.place);
         match stored.kind {
             RecordKind::Console => return,
@@ -289,23 +297,9 @@ impl RecordResolver {
         }
     }
 
-    /// Enters the reported errors that what follows confirms, and forgets the others.
-    #[cold]
-    fn believe_errors(&mut self, index: usize, ledger: &mut Ledger) {
-        let Some(input) = self.inputs.get_mut(index) else { return };
-        // What lies around it may be the remains of the message that it is about.
-        let counts = u64::from(input.damage.is_over());
-        for error in input.errors.judge() {
-            if let Some((kind, _, lost)) = losses::of_notice(error.notice) {
-                ledger.enter(kind, error.offset, lost * counts);
-            }
-        }
-    }
-
     /// Makes the events of the errors that were confirmed. `reached`: the time of the records that came meanwhile.
     #[cold]
-    fn show_errors(&mut self, index: usize, reached: Nanos, out: &mut Resolved<'_>) {
-        let Some(input) = self.inputs.get_mut(index) else { return };
+    fn show_errors(&mut self, input: &mut InputState, reached: Nanos, out: &mut Resolved<'_>) {
         for error in input.errors.take_believed() {
             if let Some(mut at) = error.at {
                 at.time = at.time.max(reached);
@@ -317,7 +311,7 @@ impl RecordResolver {
     /// Makes events of some records, and first of those that waited for them. `is_all`: no more will come.
     fn resolve(
         &mut self,
-        index: usize,
+        input: &mut InputState,
         bytes: &[u8],
         records: &Records,
         which: Range<usize>,
@@ -325,32 +319,27 @@ impl RecordResolver {
         out: &mut Resolved<'_>,
     ) {
         let fresh = records.stored.get(which).unwrap_or(&[]);
-        let Some(input) = self.inputs.get_mut(index) else { return };
         if !input.held.stored.is_empty() {
             let held = std::mem::take(&mut input.held);
-            let done = self.resolve_some(index, bytes, &held, (&held.stored, fresh), is_all, out);
+            let done = self.resolve_some(input, bytes, &held, (&held.stored, fresh), is_all, out);
             let mut waiting = Records::default();
             waiting.append(&held, held.stored.get(done..).unwrap_or(&[]));
             let is_held = !waiting.stored.is_empty();
             if is_held {
                 waiting.append(records, fresh);
             }
-            if let Some(input) = self.inputs.get_mut(index) {
-                input.held = waiting;
-            }
+            input.held = waiting;
             if is_held {
                 return;
             }
         }
-        let done = self.resolve_some(index, bytes, records, (fresh, &[]), is_all, out);
+        let done = self.resolve_some(input, bytes, records, (fresh, &[]), is_all, out);
         if is_all {
-            self.believe_errors(index, out.ledger);
-            let reached = self.inputs.get(index).map_or(Nanos(0), |input| input.times.reached());
-            self.show_errors(index, reached, out);
+            input.believe_errors(out.ledger);
+            let reached = input.times.reached();
+            self.show_errors(input, reached, out);
         }
-        if done < fresh.len()
-            && let Some(input) = self.inputs.get_mut(index)
-        {
+        if done < fresh.len() {
             input.held.append(records, fresh.get(done..).unwrap_or(&[]));
         }
     }
@@ -359,7 +348,7 @@ impl RecordResolver {
     /// them.
     fn resolve_some(
         &mut self,
-        index: usize,
+        input: &mut InputState,
         bytes: &[u8],
         records: &Records,
         (some, next): (&[Stored], &[Stored]),
@@ -371,7 +360,6 @@ impl RecordResolver {
         }
         let mut rest = some;
         while let Some((stored, held)) = rest.split_first() {
-            let Some(input) = self.inputs.get_mut(index) else { return some.len() };
             let reached = input.times.reached();
             let judged = input.times.judge(stored, || Following { held, fresh: next, is_all });
             if judged == JudgedTime::Wait {
@@ -395,16 +383,16 @@ impl RecordResolver {
                     let context = input.context(&self.collateral, records, stored, time);
                     self.writer.plain_log(context, records, stored, out);
                 } else {
-                    self.make_events(index, records, stored, time, out);
+                    self.make_events(input, records, stored, time, out);
                 }
                 continue;
             }
-            self.enter(index, bytes, records, stored, out.ledger);
-            if self.inputs.get(index).is_some_and(|input| input.errors.are_believed()) {
-                self.show_errors(index, reached, out);
+            self.enter(input, bytes, records, stored, out.ledger);
+            if input.errors.are_believed() {
+                self.show_errors(input, reached, out);
             }
-            if let Some(time) = self.time_of(index, records, stored, judged, out) {
-                self.make_events(index, records, stored, time, out);
+            if let Some(time) = self.time_of(input, records, stored, judged, out) {
+                self.make_events(input, records, stored, time, out);
             }
         }
         some.len()
@@ -414,13 +402,12 @@ impl RecordResolver {
     #[inline(never)]
     fn time_of(
         &mut self,
-        index: usize,
+        input: &mut InputState,
         records: &Records,
         stored: &Stored,
         judged: JudgedTime,
         out: &mut Resolved<'_>,
     ) -> Option<Nanos> {
-        let input = self.inputs.get_mut(index)?;
         let offset = records.base + u64::from(stored.offset);
         if let Some(readings) = input.times.take_doubt() {
             out.ledger.enter_doubt(offset, readings);
@@ -471,8 +458,7 @@ impl RecordResolver {
     }
 
     #[inline(never)]
-    fn make_events(&mut self, index: usize, records: &Records, stored: &Stored, time: Nanos, out: &mut Resolved<'_>) {
-        let Some(input) = self.inputs.get_mut(index) else { return };
+    fn make_events(&mut self, input: &mut InputState, records: &Records, stored: &Stored, time: Nanos, out: &mut Resolved<'_>) {
         let context = input.context(&self.collateral, records, stored, time);
         match stored.kind {
             RecordKind::Notice(Notice::MasterError | Notice::GlobalError) => input.errors.set_context(context),
@@ -485,8 +471,7 @@ impl RecordResolver {
     }
 
     /// `transport`: the details of the transport.
-    fn refresh_facts(&mut self, transport: Vec<Detail>) {
-        let Some(input) = self.inputs.first() else { return };
+    fn refresh_facts(&mut self, input: &InputState, transport: Vec<Detail>) {
         self.facts.sessions = self.sessions;
         self.facts.clock = input.times.rate();
         self.facts.findings = vec![input.times.finding()];
