@@ -1,8 +1,9 @@
 //! Drives the library: whole conversions, and the stages before the timeline one by one.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use traceconv::format::{FORMATS, Format, FormatOptions, Part, RecordView, Resolved};
+use traceconv::format::{FORMATS, Format, FormatOptions, OptionValue, Part, RecordView, Resolved};
 use traceconv::model::{Entities, EventBatch, Ledger};
 use traceconv::pipeline::{self, EventDetail, InputSummary, Options, Source};
 
@@ -53,6 +54,22 @@ impl Subject {
     pub fn new(name: &str) -> Subject {
         let format = FORMATS.iter().copied().find(|format| format.name() == name).expect("it is registered");
         Subject { format, options: FormatOptions::default() }
+    }
+
+    /// With an option more.
+    pub fn with(mut self, option: &'static str, value: OptionValue) -> Subject {
+        self.options.own.push((option, value));
+        self
+    }
+
+    /// With a text as an option.
+    pub fn with_text(self, option: &'static str, text: &str) -> Subject {
+        self.with(option, OptionValue::Text(text.into()))
+    }
+
+    /// With a file as an option.
+    pub fn with_file(self, option: &'static str, path: &str, bytes: impl Into<Arc<[u8]>>) -> Subject {
+        self.with(option, OptionValue::File { path: path.into(), bytes: bytes.into() })
     }
 
     pub fn convert(&self, capture: &[u8], cut: Cut) -> Conversion {

@@ -1,8 +1,5 @@
 //! The captures under `testdata/syst/`: one for each behaviour, by hand or by the encoders.
 
-use std::sync::Arc;
-
-use traceconv::format::OptionValue;
 use traceconv::format::syst::encode::{Draft, Origin, encode};
 use traceconv::format::syst::record::{Guid, Kind, Location, Pointers};
 use traceconv::format::syst::stp::NibbleOrder;
@@ -19,10 +16,7 @@ const COLLATERAL: &[u8] = include_bytes!("../../testdata/syst/collateral.xml");
 
 /// A format with the collateral of the captures.
 pub fn subject(name: &str) -> Subject {
-    let mut subject = Subject::new(name);
-    let file = OptionValue::File { path: "collateral.xml".into(), bytes: Arc::from(COLLATERAL) };
-    subject.options.own.push(("collateral", file));
-    subject
+    Subject::new(name).with_file("collateral", "collateral.xml", COLLATERAL)
 }
 
 fn capture(name: &str, bytes: Vec<u8>) -> Capture {

@@ -6,7 +6,7 @@ use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
 use traceconv::model::losses;
 
-use crate::captures::{self, line, message, subject};
+use crate::captures::{line, message, subject};
 use crate::common::golden::Capture;
 use crate::common::run::Cut;
 use crate::reader::{Arg, Trace};
@@ -359,12 +359,4 @@ fn a_stream_from_its_middle_begins_with_its_first_time_stamp() {
         (instants.first().map(|first| first.ts), instants.last().map(|last| last.ts)),
         (Some(400_000 * MS), Some(400_000_019_000))
     );
-}
-
-#[test]
-fn clock_captures_are_goldens() {
-    let names: Vec<String> = captures::stp().into_iter().chain(captures::text()).map(|capture| capture.name).collect();
-    for capture in stp_captures().iter().chain(&text_captures()) {
-        assert!(names.contains(&capture.name), "{}", capture.name);
-    }
 }

@@ -1,6 +1,5 @@
 //! The content of the trace, read by an independent reader.
 
-use traceconv::format::OptionValue;
 use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
 
@@ -57,9 +56,7 @@ fn one_short_message(with_loss: bool) -> Vec<u8> {
 #[test]
 fn notices_of_a_channel_do_not_hide_its_client() {
     let xml = b"<Collateral><Client Name=\"only\"><Short32><Format ID=\"5\">five</Format></Short32></Client></Collateral>";
-    let mut subject = Subject::new("syst-stp");
-    let file = OptionValue::File { path: "only.xml".into(), bytes: xml.as_slice().into() };
-    subject.options.own.push(("collateral", file));
+    let subject = Subject::new("syst-stp").with_file("collateral", "only.xml", xml.as_slice());
     for with_loss in [false, true] {
         let run = subject.convert(&one_short_message(with_loss), Cut::WHOLE);
         let names: Vec<String> = run.read().instants.into_iter().map(|instant| instant.name).collect();
@@ -174,8 +171,7 @@ fn remains_of_one_message_are_one_loss() {
         }
     }
     let run = Subject::new("syst-stp").convert(&writer.finish(), Cut::WHOLE);
-    let lost: u64 = run.summary.ledger.entries().iter().map(|entry| entry.at_least_lost).sum();
-    assert_eq!(lost, 1, "{:?}", run.summary.ledger.entries());
+    assert_eq!(run.summary.ledger.at_least_lost(), 1, "{:?}", run.summary.ledger.entries());
 }
 
 #[test]

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use traceconv::format::syst::encode::{Draft, Origin, encode};
 use traceconv::format::syst::record::{Kind, Location, Pointers};
-use traceconv::format::{FORMATS, OptionValue};
 
 use crate::captures::line;
 use crate::common::run::{Conversion, Cut, Subject};
@@ -19,10 +18,7 @@ fn program(name: &str) -> Arc<[u8]> {
 }
 
 fn subject(program_name: &str) -> Subject {
-    let mut subject = Subject::new("syst-text");
-    let file = OptionValue::File { path: "app.elf".into(), bytes: program(program_name) };
-    subject.options.own.push(("elf", file));
-    subject
+    Subject::new("syst-text").with_file("elf", "app.elf", program(program_name))
 }
 
 /// In `pump_read`, and where the constant text begins.
@@ -100,10 +96,8 @@ fn catalog_numbers_may_be_addresses_of_formats() {
 #[test]
 fn files_that_are_no_programs_are_refused() {
     let refused = |bytes: &[u8]| {
-        let mut subject = Subject::new("syst-text");
-        subject.options.own.push(("elf", OptionValue::File { path: "app.elf".into(), bytes: bytes.into() }));
-        let format = FORMATS.iter().find(|format| format.name() == "syst-text").expect("it is registered");
-        format.open(std::slice::from_ref(&subject.options)).map(|_| ()).unwrap_err().to_string()
+        let Subject { format, options } = Subject::new("syst-text").with_file("elf", "app.elf", bytes);
+        format.open(&[options]).map(|_| ()).unwrap_err().to_string()
     };
     assert!(refused(b"\x7FELF").contains("a damaged or truncated ELF file"));
     assert!(refused(b"hello").contains("`app.elf` is not an ELF file"), "{}", refused(b"hello"));

@@ -1,7 +1,6 @@
 //! Contracts that hold for any input: cuts do not show, bytes add up, nothing panics.
 
 use proptest::prelude::*;
-use traceconv::format::OptionValue;
 use traceconv::format::syst::encode::{Draft, Origin, encode};
 use traceconv::format::syst::generate::{Carrier, GenerateOptions, generate};
 use traceconv::format::syst::record::{Kind, Pointers};
@@ -171,7 +170,7 @@ fn a_line_cut_anywhere_never_hides_the_next_one() {
     }
 }
 
-/// Two clients that differ in the build they hold for, and a third of all modules.
+/// Two clients of all modules, for different builds.
 fn collateral_of_builds() -> Subject {
     let client = |name: &str, build: u32| {
         format!(
@@ -181,10 +180,7 @@ fn collateral_of_builds() -> Subject {
         )
     };
     let xml = format!("<Collateral>{}{}</Collateral>", client("old", 1), client("new", 2));
-    let mut subject = Subject::new("syst-text");
-    let file = OptionValue::File { path: "builds.xml".into(), bytes: xml.into_bytes().into() };
-    subject.options.own.push(("collateral", file));
-    subject
+    Subject::new("syst-text").with_file("collateral", "builds.xml", xml.into_bytes())
 }
 
 fn of_module(kind: Kind, unit: u16, payload: &[u8]) -> String {
@@ -261,9 +257,7 @@ fn floats_without_lengths(float_bytes: usize, count: u32) -> Vec<u8> {
 fn the_next_messages_decide_the_size_of_floats() {
     let xml = "<Collateral><Client Name=\"c\"><Catalog32><Format ID=\"1\">n %d</Format><Format ID=\"2\">m %d %.2f %.2f</Format>\
                <Format ID=\"3\">t %s %.2f</Format></Catalog32></Client></Collateral>";
-    let mut subject = Subject::new("syst-raw");
-    let file = OptionValue::File { path: "c.xml".into(), bytes: xml.as_bytes().into() };
-    subject.options.own.push(("collateral", file));
+    let subject = Subject::new("syst-raw").with_file("collateral", "c.xml", xml.as_bytes());
     for float_bytes in [4, 8] {
         let raw = floats_without_lengths(float_bytes, 600);
         check(&subject, &raw, &[100, 5000]);
@@ -302,7 +296,7 @@ fn cuts_do_not_show_in_wreckage_of_checksums() {
     assert_eq!(records.iter().filter(|record| record.contains("\"RAW\"")).count(), 12_000);
 }
 
-/// Two clients for the same modules, with other arguments for the same number, and one of another module.
+/// Two clients of a module, for different builds, with other arguments for the same number.
 fn collateral_of_sizes() -> Subject {
     let guid = |id: &str, mask: &str| format!("<Guids><Guid ID=\"{{{id}}}\" Mask=\"{{{mask}}}\"/></Guids>");
     let module_5 = guid("00000000-0000-0000-0500-000000000000", "FFFFFFFF-FFFF-FFFF-FF00-000000000000");
@@ -313,10 +307,7 @@ fn collateral_of_sizes() -> Subject {
         )
     };
     let xml = format!("<Collateral>{}{}</Collateral>", client("old", 1, "%d"), client("new", 2, "%d %s %lld"));
-    let mut subject = Subject::new("syst-raw");
-    let file = OptionValue::File { path: "sizes.xml".into(), bytes: xml.into_bytes().into() };
-    subject.options.own.push(("collateral", file));
-    subject
+    Subject::new("syst-raw").with_file("collateral", "sizes.xml", xml.into_bytes())
 }
 
 #[test]

@@ -6,10 +6,8 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde_json::Value;
-use traceconv::format::OptionValue;
 
 use crate::common::run::{Cut, Subject};
 use crate::common::views;
@@ -30,9 +28,7 @@ fn read(path: &Path) -> Vec<u8> {
 
 /// The messages of a capture, in file order, as `dump` lists them.
 fn messages(format: &str, capture: &[u8], collateral: &Path) -> Vec<Value> {
-    let mut subject = Subject::new(format);
-    let file = OptionValue::File { path: "collateral".into(), bytes: Arc::from(read(collateral)) };
-    subject.options.own.push(("collateral", file));
+    let subject = Subject::new(format).with_file("collateral", "collateral", read(collateral));
     let lines = subject.dump(capture, Cut { threads: 2, window_bytes: 1000 }, views::record);
     let all = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
     all.filter(|record| !["console", "FREQ"].contains(&record["record"].as_str().unwrap_or(""))).collect()
