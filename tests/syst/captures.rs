@@ -1,6 +1,6 @@
 //! The captures under `testdata/syst/`: one for each behaviour, by hand or by the encoders.
 
-use traceconv::format::syst::encode::{Draft, Origin, encode};
+use traceconv::format::syst::encode::{Draft, Origin};
 use traceconv::format::syst::record::{Guid, Kind, Location, Pointers};
 use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
@@ -23,16 +23,14 @@ fn capture(name: &str, bytes: Vec<u8>) -> Capture {
     Capture { name: name.into(), bytes }
 }
 
-const CATALOG32_P32: Kind = Kind::Catalog { wide_id: false, pointers: Pointers::Bits32 };
+pub const CATALOG32_P32: Kind = Kind::Catalog { wide_id: false, pointers: Pointers::Bits32 };
 const CATALOG32_P64: Kind = Kind::Catalog { wide_id: false, pointers: Pointers::Bits64 };
 const CATALOG64_P64: Kind = Kind::Catalog { wide_id: true, pointers: Pointers::Bits64 };
 
 /// The bytes of one message of `radio`.
 pub fn message(kind: Kind, severity: u8, timestamp: Option<u64>, payload: &[u8]) -> Vec<u8> {
     let origin = Origin::Guid(RADIO, 3);
-    let mut frame = Vec::new();
-    encode(&Draft { severity, origin, timestamp, ..Draft::new(kind, payload) }, &mut frame);
-    frame
+    Draft { severity, origin, timestamp, ..Draft::new(kind, payload) }.bytes()
 }
 
 fn packed(parts: &[&[u8]]) -> Vec<u8> {
@@ -109,9 +107,7 @@ pub fn all_messages() -> Vec<Vec<u8>> {
                 with_crc,
                 ..Draft::new(kind, &payload)
             };
-            let mut frame = Vec::new();
-            encode(&draft, &mut frame);
-            all.push(frame);
+            all.push(draft.bytes());
         }
     }
     all

@@ -1,6 +1,6 @@
 //! Clocks: captures whose messages, transport and time of day have clocks of their own, and the trace's times.
 
-use traceconv::format::syst::encode::{Draft, Origin, encode};
+use traceconv::format::syst::encode::{Draft, Origin};
 use traceconv::format::syst::record::Kind;
 use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
@@ -19,11 +19,13 @@ const MESSAGE_CLOCK: u32 = 65;
 const REALTIME: u32 = 1;
 const BOOTTIME: u32 = 6;
 
-fn clock_message(value: u64, hz: u64) -> Vec<u8> {
-    let mut frame = Vec::new();
+fn clock_message_of(module: u8, value: u64, hz: u64) -> Vec<u8> {
     let payload = [value.to_le_bytes(), hz.to_le_bytes()].concat();
-    encode(&Draft { severity: 0, origin: Origin::Module(0, 0), ..Draft::new(Kind::ClockSync, &payload) }, &mut frame);
-    frame
+    Draft { severity: 0, origin: Origin::Module(module, 0), ..Draft::new(Kind::ClockSync, &payload) }.bytes()
+}
+
+fn clock_message(value: u64, hz: u64) -> Vec<u8> {
+    clock_message_of(0, value, hz)
 }
 
 fn text(time: Option<u64>, text: &str) -> Vec<u8> {
@@ -193,14 +195,8 @@ fn processors_may_have_clocks_of_their_own() {
 /// Nothing in a text or raw capture relates the clocks of two senders.
 #[test]
 fn unrelated_clocks_are_said() {
-    let of_module = |module, value: u64| {
-        let payload = [value.to_le_bytes(), 1_000u64.to_le_bytes()].concat();
-        let mut frame = Vec::new();
-        encode(&Draft { origin: Origin::Module(module, 0), ..Draft::new(Kind::ClockSync, &payload) }, &mut frame);
-        line(&frame)
-    };
     let said = |values: [(u8, u64); 4]| {
-        let capture: String = values.iter().map(|&(module, value)| of_module(module, value)).collect();
+        let capture: String = values.iter().map(|&(module, value)| line(&clock_message_of(module, value, 1_000))).collect();
         let facts = subject("syst-text").convert(capture.as_bytes(), Cut::WHOLE).summary.facts;
         (facts.findings.iter().find_map(|finding| finding.warning()).unwrap_or_default(), facts.hints.join(" "))
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use traceconv::format::syst::encode::{Draft, encode};
+use traceconv::format::syst::encode::{Draft, Origin, encode};
 use traceconv::format::syst::record::Kind;
 use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
@@ -117,8 +117,7 @@ fn a_raw_stream_that_nothing_delimits_names_the_switch() {
     for number in 0..300u32 {
         let text = format!("hello {number}\0");
         let (kind, payload) = if number % 3 == 0 { (Kind::Raw(5), &b"no end"[..]) } else { (Kind::Generic, text.as_bytes()) };
-        let origin = traceconv::format::syst::encode::Origin::Module(3, 1);
-        encode(&Draft { origin, severity: 4, ..Draft::new(kind, payload) }, &mut bytes);
+        encode(&Draft { origin: Origin::Module(3, 1), ..Draft::new(kind, payload) }, &mut bytes);
     }
     let ran = run(&[("a.bin", &bytes)], "--format syst-raw");
     assert!(ran.said.contains("MIPI_SYST_ENABLE_HANDLE_LENGTH"), "{}", ran.said);

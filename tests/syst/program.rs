@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use traceconv::format::syst::encode::{Draft, Origin, encode};
-use traceconv::format::syst::record::{Kind, Location, Pointers};
+use traceconv::format::syst::encode::{Draft, Origin};
+use traceconv::format::syst::record::{Kind, Location};
 
-use crate::captures::line;
+use crate::captures::{CATALOG32_P32, line};
 use crate::common::run::{Conversion, Cut, Subject};
 use crate::reader::Arg;
 
@@ -27,19 +27,13 @@ const FORMAT: u32 = 0xEC;
 const NOWHERE: u64 = 0x0900_0001;
 
 fn catalog(id: u32, arguments: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::new();
     let payload = [&id.to_le_bytes(), arguments].concat();
-    let kind = Kind::Catalog { wide_id: false, pointers: Pointers::Bits32 };
-    encode(&Draft { origin: Origin::Module(4, 1), ..Draft::new(kind, &payload) }, &mut frame);
-    frame
+    Draft { origin: Origin::Module(4, 1), ..Draft::new(CATALOG32_P32, &payload) }.bytes()
 }
 
 fn located(location: Location, text: &str) -> Vec<u8> {
-    let mut frame = Vec::new();
     let payload = format!("{text}\0");
-    let draft = Draft { location: Some(location), origin: Origin::Module(4, 1), ..Draft::new(Kind::Generic, payload.as_bytes()) };
-    encode(&draft, &mut frame);
-    frame
+    Draft { location: Some(location), origin: Origin::Module(4, 1), ..Draft::new(Kind::Generic, payload.as_bytes()) }.bytes()
 }
 
 fn convert(subject: &Subject, frames: &[Vec<u8>]) -> Conversion {

@@ -6,7 +6,7 @@ use traceconv::format::syst::generate::{Carrier, GenerateOptions, generate};
 use traceconv::format::syst::record::{Kind, Pointers};
 use traceconv::format::syst::stp::NibbleOrder;
 
-use crate::captures::{all_messages, line, subject};
+use crate::captures::{CATALOG32_P32, all_messages, line, subject};
 use crate::common::run::{Cut, Random, Subject};
 use crate::common::views;
 use crate::reader::Trace;
@@ -184,16 +184,13 @@ fn collateral_of_builds() -> Subject {
 }
 
 fn of_module(kind: Kind, unit: u16, payload: &[u8]) -> String {
-    let mut frame = Vec::new();
-    encode(&Draft { origin: Origin::Module(5, unit), ..Draft::new(kind, payload) }, &mut frame);
-    line(&frame)
+    line(&Draft { origin: Origin::Module(5, unit), ..Draft::new(kind, payload) }.bytes())
 }
 
 #[test]
 fn the_last_build_counts_wherever_the_parts_begin() {
     let subject = collateral_of_builds();
-    let says = Kind::Catalog { wide_id: false, pointers: Pointers::Bits32 };
-    let said = |unit| of_module(says, unit, &[1, 0, 0, 0, 9, 0, 0, 0]);
+    let said = |unit| of_module(CATALOG32_P32, unit, &[1, 0, 0, 0, 9, 0, 0, 0]);
     let long = |build: u64| of_module(Kind::BuildLong, 0, &build.to_le_bytes());
     let compact = |build: u64| of_module(Kind::BuildCompact32, 0, &build.to_le_bytes());
     // A build of the module, then one without sender: the later one counts, for units that have sent messages and for others.
@@ -210,8 +207,7 @@ fn the_last_build_counts_wherever_the_parts_begin() {
 
 #[test]
 fn more_builds_than_are_kept_are_the_same_for_all_parts() {
-    let says = Kind::Catalog { wide_id: false, pointers: Pointers::Bits32 };
-    let said = of_module(says, 1, &[1, 0, 0, 0, 9, 0, 0, 0]);
+    let said = of_module(CATALOG32_P32, 1, &[1, 0, 0, 0, 9, 0, 0, 0]);
     let text: String =
         (0..5000u64).map(|number| of_module(Kind::BuildLong, 0, &(1 + number % 2).to_le_bytes()) + &said).collect();
     check(&collateral_of_builds(), text.as_bytes(), &[10_000, 50_000]);
@@ -244,8 +240,7 @@ fn floats_without_lengths(float_bytes: usize, count: u32) -> Vec<u8> {
             1 => payload.extend([&number.to_le_bytes()[..], &floats(2)].concat()),
             _ => payload.extend([&b"text\0"[..], &floats(1)].concat()),
         }
-        let kind = Kind::Catalog { wide_id: false, pointers: Pointers::Bits32 };
-        encode(&Draft { origin: Origin::Module(5, 1), severity: 4, ..Draft::new(kind, &payload) }, &mut raw);
+        encode(&Draft { origin: Origin::Module(5, 1), ..Draft::new(CATALOG32_P32, &payload) }, &mut raw);
         if number % 4 == 0 {
             encode(&Draft::new(Kind::Short32, &u64::from(number).to_le_bytes()), &mut raw);
         }
@@ -312,7 +307,6 @@ fn collateral_of_sizes() -> Subject {
 
 #[test]
 fn builds_decide_the_size_of_raw_catalog_messages() {
-    let catalog = Kind::Catalog { wide_id: false, pointers: Pointers::Bits32 };
     let add = |raw: &mut Vec<u8>, kind, payload: &[u8]| {
         encode(&Draft { origin: Origin::Module(5, 1), ..Draft::new(kind, payload) }, raw);
     };
@@ -329,17 +323,14 @@ fn builds_decide_the_size_of_raw_catalog_messages() {
             let value = if has_builds { 0 } else { 0x00A5_5A00 | number & 0xFF };
             let value_bytes = value.to_le_bytes();
             if number % 5 == 0 {
-                add(&mut raw, catalog, &[&2u32.to_le_bytes()[..], &value_bytes].concat());
+                add(&mut raw, CATALOG32_P32, &[&2u32.to_le_bytes()[..], &value_bytes].concat());
                 expected.push((name, format!("of both {value}")));
             } else if is_new {
-                add(
-                    &mut raw,
-                    catalog,
-                    &[&1u32.to_le_bytes()[..], &value_bytes, b"x\0", &u64::from(value).to_le_bytes()].concat(),
-                );
+                let wide = u64::from(value).to_le_bytes();
+                add(&mut raw, CATALOG32_P32, &[&1u32.to_le_bytes()[..], &value_bytes, b"x\0", &wide].concat());
                 expected.push((name, format!("{value} x {value}")));
             } else {
-                add(&mut raw, catalog, &[&1u32.to_le_bytes()[..], &value_bytes].concat());
+                add(&mut raw, CATALOG32_P32, &[&1u32.to_le_bytes()[..], &value_bytes].concat());
                 expected.push((name, format!("{value}")));
             }
         }

@@ -61,6 +61,16 @@ impl<'a> Draft<'a> {
     }
 }
 
+impl Draft<'_> {
+    /// The bytes of the message.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode(self, &mut bytes);
+        bytes
+    }
+}
+
 /// Appends a message.
 pub fn encode(draft: &Draft<'_>, out: &mut Vec<u8>) {
     let (kind_bits, subtype) = type_and_subtype(draft.kind);
@@ -174,24 +184,20 @@ mod tests {
         ) {
             let origin = guid.map_or(Origin::Module(module, unit & 0xF), |guid| Origin::Guid(guid, unit & 0x7FF));
             let draft = Draft { kind, severity, origin, location, with_length, timestamp, with_crc, payload: &payload };
-            let mut frame = Vec::new();
-            encode(&draft, &mut frame);
+            let frame = draft.bytes();
             let message = Message::read_frame(&frame).unwrap();
             prop_assert_eq!(message.marks, Marks::default());
             prop_assert_eq!(message.payload, &payload[..]);
             prop_assert_eq!((message.fields.kind, message.fields.guid, message.fields.location), (kind, guid.as_ref(), location));
             prop_assert_eq!((message.fields.timestamp, message.crc.is_some()), (timestamp, with_crc));
-            let mut again = Vec::new();
-            encode(&Draft::of(&message.fields, message.payload), &mut again);
-            prop_assert_eq!(again, frame);
+            prop_assert_eq!(Draft::of(&message.fields, message.payload).bytes(), frame);
         }
 
         #[test]
         fn short_forms_keep_their_number(value in any::<u64>(), which in 0usize..4) {
             let (kind, bits) = [(Kind::Short32, 28), (Kind::Short64, 60), (Kind::BuildCompact32, 22), (Kind::BuildCompact64, 54)][which];
             let value = value & ((1 << bits) - 1);
-            let mut frame = Vec::new();
-            encode(&Draft::new(kind, &value.to_le_bytes()), &mut frame);
+            let frame = Draft::new(kind, &value.to_le_bytes()).bytes();
             let message = Message::read_frame(&frame).unwrap();
             prop_assert_eq!((message.fields.kind, message.short_value()), (kind, Some(value)));
         }
