@@ -32,7 +32,7 @@ pub fn all() -> Vec<Capture> {
 }
 
 pub fn without_frames(capture: &[u8], gone: std::ops::Range<usize>) -> Vec<u8> {
-    let frames = capture.split_inclusive(|&byte| byte == 0x7E).enumerate();
+    let frames = frames(capture).into_iter().enumerate();
     frames.filter(|(number, _)| !gone.contains(number)).flat_map(|(_, frame)| frame).copied().collect()
 }
 
@@ -64,11 +64,22 @@ pub fn encoder(config: Config) -> Encoder {
     Encoder::new(Layout::new(config))
 }
 
+/// A target that was reset and has described itself, and what it has sent.
+pub fn after_reset(config: Config) -> (Encoder, Vec<u8>) {
+    let (mut target, mut capture) = (encoder(config), Vec::new());
+    target.numbers(Kind::Empty, &[], &mut capture);
+    target.record(Kind::TargetInfo, &[Value::Bytes(&info(true, config))], &mut capture);
+    (target, capture)
+}
+
+/// The frames of a capture.
+pub fn frames(capture: &[u8]) -> Vec<&[u8]> {
+    capture.split_inclusive(|&byte| byte == 0x7E).collect()
+}
+
 fn two_sessions() -> Vec<u8> {
-    let mut capture = generated(3_000, 7, Damage::None);
-    let mut second = encoder(small_config());
-    second.numbers(Kind::Empty, &[], &mut capture);
-    second.record(Kind::TargetInfo, &[Value::Bytes(&info(true, small_config()))], &mut capture);
+    let (mut second, start) = after_reset(small_config());
+    let mut capture = [generated(3_000, 7, Damage::None), start].concat();
     second.record(Kind::ObjDict, &[Value::Uint(0x200), Value::Bytes(b"Blinky")], &mut capture);
     for number in 0..20 {
         // A clock of two bytes that wraps on the way.
@@ -119,10 +130,7 @@ pub fn values_of(kind: Kind, time: u64) -> Vec<Value<'static>> {
 /// Every record that QP 8.1.5 knows, twice.
 fn every_record() -> Vec<u8> {
     let config = Config::new(Sizes::default(), 815);
-    let mut capture = Vec::new();
-    let mut target = encoder(config);
-    target.numbers(Kind::Empty, &[], &mut capture);
-    target.record(Kind::TargetInfo, &[Value::Bytes(&info(true, config))], &mut capture);
+    let (mut target, mut capture) = after_reset(config);
     let sent = SPECS.iter().filter(|spec| spec.is_sent_by(config.version));
     for (number, spec) in sent.clone().chain(sent).enumerate() {
         if spec.kind != Kind::TargetInfo && spec.kind != Kind::Empty {
@@ -149,11 +157,7 @@ fn unescaped_text() -> Vec<u8> {
 
 /// A one-shot that is posted in time, one that is late, one that is disarmed, and one that is periodic.
 fn time_events() -> Vec<u8> {
-    let config = Config::new(Sizes::default(), 740);
-    let mut capture = Vec::new();
-    let mut target = encoder(config);
-    target.numbers(Kind::Empty, &[], &mut capture);
-    target.record(Kind::TargetInfo, &[Value::Bytes(&info(true, config))], &mut capture);
+    let (mut target, mut capture) = after_reset(Config::new(Sizes::default(), 740));
     target.record(Kind::ObjDict, &[Value::Uint(0x50), Value::Bytes(b"once")], &mut capture);
     target.record(Kind::ObjDict, &[Value::Uint(0x60), Value::Bytes(b"again")], &mut capture);
     target.record(Kind::ObjDict, &[Value::Uint(0x70), Value::Bytes(b"given up")], &mut capture);

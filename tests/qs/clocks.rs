@@ -1,11 +1,10 @@
 //! Clocks of few bits, clocks that begin again, and targets that are reset again and again, compared with the times that were encoded.
 
-use traceconv::format::OptionValue;
 use traceconv::format::qs::encode::{Encoder, Value};
 use traceconv::format::qs::layout::{Config, Sizes};
 use traceconv::format::qs::record::Kind;
 
-use crate::captures::encoder;
+use crate::captures::{encoder, frames};
 use crate::common::run::{Conversion, Cut, Subject};
 
 const OBJECT: u64 = 0x2000_0100;
@@ -106,10 +105,7 @@ impl Target {
 
 /// QS with these sizes.
 fn subject(sizes: Sizes) -> Subject {
-    let text: String = Sizes::LETTERS.iter().zip(sizes.all()).map(|(letter, size)| format!("{letter}{size}")).collect();
-    let mut subject = Subject::new("qs");
-    subject.options.own = vec![("qs-sizes", OptionValue::Text(text))];
-    subject
+    Subject::new("qs").with_text("qs-sizes", &sizes.to_string())
 }
 
 fn hints(conversion: &Conversion) -> String {
@@ -168,11 +164,6 @@ fn sessions_without_target_information_are_limited() {
     assert_eq!(conversion.summary.facts.sessions, 4096);
 }
 
-/// The frames of a recording.
-fn frames(bytes: &[u8]) -> Vec<&[u8]> {
-    bytes.split_inclusive(|&byte| byte == 0x7E).collect()
-}
-
 #[test]
 fn empty_begins_a_session_though_its_target_information_is_lost_and_the_clock_goes_on() {
     for time_bytes in [2, 4] {
@@ -181,7 +172,7 @@ fn empty_begins_a_session_though_its_target_information_is_lost_and_the_clock_go
         target.encoder.numbers(Kind::Empty, &[], &mut target.bytes);
         let conversion = target.run(50).convert();
         assert_eq!(conversion.summary.facts.sessions, 2, "{time_bytes} bytes: {:?}", conversion.summary.ledger);
-        assert!(conversion.summary.ledger.entries().iter().all(|entry| entry.at_least_lost == 0));
+        assert_eq!(conversion.summary.ledger.at_least_lost(), 0);
     }
 }
 
@@ -209,8 +200,8 @@ fn an_empty_that_damage_makes_up_begins_no_session() {
     let mut frames = frames(&target.bytes);
     frames.insert(200, &[0x67, 0x00, 0x98, 0x7E]);
     let conversion = subject(Sizes::default()).convert(&frames.concat(), Cut::WHOLE);
-    let lost: u64 = conversion.summary.ledger.entries().iter().map(|entry| entry.at_least_lost).sum();
-    assert_eq!((conversion.summary.facts.sessions, lost), (1, 0), "{:?}", conversion.summary.ledger);
+    let (facts, ledger) = (conversion.summary.facts, conversion.summary.ledger);
+    assert_eq!((facts.sessions, ledger.at_least_lost()), (1, 0), "{ledger:?}");
 }
 
 /// The rest of a frame after an overrun of the target's buffer, whose checksum fits by chance.
@@ -251,7 +242,7 @@ fn boots(count: u64) -> Vec<Vec<u8>> {
 /// The sessions of a recording, and how many frames are lost.
 fn sessions_and_lost(bytes: &[u8]) -> (u32, u64) {
     let conversion = subject(Sizes::default()).convert(bytes, Cut::WHOLE);
-    (conversion.summary.facts.sessions, conversion.summary.ledger.entries().iter().map(|entry| entry.at_least_lost).sum())
+    (conversion.summary.facts.sessions, conversion.summary.ledger.at_least_lost())
 }
 
 #[test]
@@ -361,7 +352,7 @@ fn names_that_come_again_with_their_numbers_are_a_reset_though_the_clock_goes_on
             }
             let conversion = target.convert();
             assert_eq!(conversion.summary.facts.sessions, 3, "{:?}", conversion.summary.ledger);
-            assert!(conversion.summary.ledger.entries().iter().all(|entry| entry.at_least_lost == 0));
+            assert_eq!(conversion.summary.ledger.at_least_lost(), 0);
         }
     }
 }

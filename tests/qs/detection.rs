@@ -2,14 +2,12 @@
 
 use traceconv::format::qs::frame;
 use traceconv::format::qs::generate::Damage;
-use traceconv::format::{FORMATS, FormatOptions, OptionValue};
 
 use crate::captures::generated;
 use crate::common::run::{Cut, Subject};
 
 fn score(sample: &[u8]) -> u8 {
-    let format = FORMATS.iter().find(|format| format.name() == "qs").expect("it is registered");
-    format.probe(sample, true).map_or(0, |probe| probe.score)
+    Subject::new("qs").format.probe(sample, true).map_or(0, |probe| probe.score)
 }
 
 #[test]
@@ -77,20 +75,14 @@ fn the_other_direction_is_recognised_and_reported() {
 
 #[test]
 fn options_that_are_wrong_are_refused_with_a_reason() {
-    let format = FORMATS.iter().find(|format| format.name() == "qs").expect("it is registered");
-    let error = |name: &'static str, text: &str| {
-        let own = vec![(name, OptionValue::Text(text.to_owned()))];
-        let options = FormatOptions { own, ..FormatOptions::default() };
-        format.open(&[options]).err().map(|error| error.to_string()).unwrap_or_default()
-    };
+    let open = |Subject { format, options }| format.open(&[options]).err().map(|error| error.to_string()).unwrap_or_default();
+    let error = |name: &'static str, text: &str| open(Subject::new("qs").with_text(name, text));
     assert!(error("qs-sizes", "T3").contains("1, 2 or 4"));
     assert!(error("qs-version", "eight").contains("not a version"));
     assert!(error("qs-tick-hz", "0").contains("not a frequency"));
     assert!(error("qs-counter", "LOAD").contains("no index"));
     assert_eq!(error("qs-sizes", "T2O8"), "");
-    let file = OptionValue::File { path: "a.dic".to_owned(), bytes: (*b"hello").into() };
-    let options = FormatOptions { own: vec![("qs-dict", file)], ..FormatOptions::default() };
-    assert!(format.open(&[options]).err().is_some_and(|error| error.to_string().contains("a.dic: line 1")));
+    assert!(open(Subject::new("qs").with_file("qs-dict", "a.dic", *b"hello")).contains("a.dic: line 1"));
 }
 
 #[test]

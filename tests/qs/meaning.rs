@@ -6,7 +6,7 @@ use traceconv::format::qs::encode::Value;
 use traceconv::format::qs::generate::Damage;
 use traceconv::format::qs::layout::{Config, Sizes};
 use traceconv::format::qs::record::Kind;
-use traceconv::format::{FieldValue, FormatOptions, OptionValue, RecordView};
+use traceconv::format::{FieldValue, OptionValue, RecordView};
 use traceconv::pipeline::{self, ConvertError, Source};
 
 use crate::captures::{self, generated, small_config, without_frames};
@@ -146,6 +146,11 @@ fn every_step_has_one_result_and_the_state_of_the_dispatch() {
     }
 }
 
+/// Where each flow begins.
+fn posts(trace: &Trace) -> BTreeMap<u64, u64> {
+    trace.instants.iter().flat_map(|instant| instant.flows_out.iter().map(|&flow| (flow, instant.ts))).collect()
+}
+
 #[test]
 fn every_event_flows_from_its_post_to_its_step() {
     for (name, capture) in whole_captures() {
@@ -157,17 +162,10 @@ fn every_event_flows_from_its_post_to_its_step() {
         let (mut gets, mut matched) = (0, 0);
         for seen in records(&capture) {
             match seen.record.as_str() {
-                "QF_ACTIVE_POST" => {
-                    queues
-                        .entry(seen.get("ao").to_owned())
-                        .or_default()
-                        .push_back((seen.nanos.unwrap(), seen.get("sig").to_owned()));
-                }
-                "QF_ACTIVE_POST_LIFO" => {
-                    queues
-                        .entry(seen.get("ao").to_owned())
-                        .or_default()
-                        .push_front((seen.nanos.unwrap(), seen.get("sig").to_owned()));
+                "QF_ACTIVE_POST" | "QF_ACTIVE_POST_LIFO" => {
+                    let queue = queues.entry(seen.get("ao").to_owned()).or_default();
+                    let event = (seen.nanos.unwrap(), seen.get("sig").to_owned());
+                    if seen.record == "QF_ACTIVE_POST" { queue.push_back(event) } else { queue.push_front(event) }
                 }
                 "QF_ACTIVE_GET" | "QF_ACTIVE_GET_LAST" => {
                     gets += 1;
@@ -186,8 +184,7 @@ fn every_event_flows_from_its_post_to_its_step() {
                 _ => {}
             }
         }
-        let out: BTreeMap<u64, u64> =
-            trace.instants.iter().flat_map(|instant| instant.flows_out.iter().map(|&flow| (flow, instant.ts))).collect();
+        let out = posts(&trace);
         let mut shown: Vec<_> = trace
             .slices
             .iter()
@@ -235,7 +232,7 @@ fn nothing_pairs_across_a_gap() {
 #[test]
 fn nothing_pairs_across_an_overrun() {
     let whole = generated(60_000, 22, Damage::None);
-    let frames: Vec<&[u8]> = whole.split_inclusive(|&byte| byte == 0x7E).collect();
+    let frames = captures::frames(&whole);
     for (missing, rest, lost) in [(40, &[0x7E][..], 40), (40, &[0x08, 0x03, 0x4E, 0x7E], 40), (256, &[0x08, 0x03, 0x4E, 0x7E], 0)]
     {
         check_gap(&[frames[..1_000].concat(), rest.to_vec(), frames[1_000 + missing..].concat()].concat(), lost);
@@ -260,8 +257,7 @@ fn check_gap(capture: &[u8], at_least_lost: u64) {
     for slice in trace.slices.iter().filter(|slice| !trace.path(slice.track).ends_with("Losses")) {
         assert!(slice.end().unwrap() <= start || slice.ts >= end, "{} crosses the gap", slice.name);
     }
-    let out: BTreeMap<u64, u64> =
-        trace.instants.iter().flat_map(|instant| instant.flows_out.iter().map(|&flow| (flow, instant.ts))).collect();
+    let out = posts(&trace);
     for slice in trace.slices.iter().filter(|slice| slice.ts >= end) {
         assert!(slice.flows_in.iter().all(|flow| out[flow] >= end), "a flow crosses the gap");
     }
@@ -269,11 +265,7 @@ fn check_gap(capture: &[u8], at_least_lost: u64) {
 
 #[test]
 fn counters_and_clock_are_as_given() {
-    let mut subject = Subject::new("qs");
-    subject.options = FormatOptions {
-        own: vec![("qs-counter", OptionValue::Text("LOAD:0".into())), ("qs-tick-hz", OptionValue::Text("100".into()))],
-        ..FormatOptions::default()
-    };
+    let subject = Subject::new("qs").with_text("qs-counter", "LOAD:0").with_text("qs-tick-hz", "100");
     let capture = generated(100_000, 23, Damage::None);
     let conversion = subject.convert(&capture, Cut::WHOLE);
     let (rate, source) = conversion.summary.facts.clock.expect("it is reported");
@@ -292,7 +284,7 @@ fn counters_and_clock_are_as_given() {
 fn without_target_info_the_other_records_are_still_read() {
     let whole = generated(40_000, 24, Damage::None);
     // After the start, where the target sends its description.
-    let capture: Vec<u8> = whole.split_inclusive(|&byte| byte == 0x7E).skip(60).flatten().copied().collect();
+    let capture = captures::frames(&whole)[60..].concat();
     let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
     assert!(!conversion.summary.ledger.has_losses(), "{:?}", conversion.summary.ledger);
     let details = &conversion.summary.facts.details;
@@ -305,11 +297,8 @@ fn without_target_info_the_other_records_are_still_read() {
     let trace = conversion.read();
     assert!(slices(&trace, "/steps").iter().any(|(path, _)| path.contains("/0x20000E08/")));
     // A dictionary file has its names.
-    let mut subject = Subject::new("qs");
     let dictionary = b"-v812\nObj-Dic:\n4\n0x20000E08 Philo_inst[0]\n***\n";
-    let file = OptionValue::File { path: "a.dic".to_owned(), bytes: dictionary[..].into() };
-    subject.options = FormatOptions { own: vec![("qs-dict", file)], ..FormatOptions::default() };
-    let conversion = subject.convert(&capture, Cut::WHOLE);
+    let conversion = Subject::new("qs").with_file("qs-dict", "a.dic", *dictionary).convert(&capture, Cut::WHOLE);
     let version = conversion.summary.facts.details.iter().find(|detail| detail.name == "QP version").expect("it is reported");
     assert_eq!((version.value.as_str(), version.source.as_str()), ("8.1.2", "given by an option: the dictionary file"));
     assert!(slices(&conversion.read(), "/steps").iter().any(|(path, _)| path.contains("/Philo_inst[0]/")));
@@ -336,10 +325,7 @@ fn objects_and_functions_are_named_by_the_program() {
 /// With the program of the symbols' tests.
 fn with_program() -> Subject {
     let path = format!("{}/testdata/symbols/pump.elf", env!("CARGO_MANIFEST_DIR"));
-    let bytes = std::fs::read(path).expect("the program is there").into();
-    let mut subject = Subject::new("qs");
-    subject.options.own.push(("elf", OptionValue::File { path: "pump.elf".into(), bytes }));
-    subject
+    Subject::new("qs").with_file("elf", "pump.elf", std::fs::read(path).expect("the program is there"))
 }
 
 /// The objects and states of all entries.
@@ -386,8 +372,7 @@ fn another_program_than_the_one_that_ran_names_nothing() {
         (&[&fits, &moved], &[true, false], "Its names are not used in 1 of 2 sessions."),
     ];
     let subject = with_program();
-    let mut strict = with_program();
-    strict.options.own.push(("require-elf-match", OptionValue::Flag));
+    let strict = with_program().with("require-elf-match", OptionValue::Flag);
     for (sessions, named, hint) in cases {
         let capture = sessions.iter().copied().flatten().copied().collect::<Vec<u8>>();
         let object = |is_named: &bool| if *is_named { "pump_ticks" } else { "0x20000000" };
@@ -456,8 +441,7 @@ fn a_reset_is_seen_where_the_target_information_is_lost() {
         let expected = first + length(&times(&second, true).0);
         assert!(length(&all).abs_diff(expected) < 2_000_000, "without {gone} bytes: {} ns, not {expected}", length(&all));
         let ledger = Subject::new("qs").convert(&capture, Cut::WHOLE).summary.ledger;
-        let lost: u64 = ledger.entries().iter().map(|entry| entry.at_least_lost).sum();
-        assert!(lost <= 2, "without {gone} bytes, at least {lost} lost");
+        assert!(ledger.at_least_lost() <= 2, "without {gone} bytes: {ledger:?}");
     }
 }
 
@@ -475,12 +459,7 @@ fn a_program_that_records_the_same_after_each_reset_is_no_copy() {
 #[test]
 fn ticks_measure_a_silence_of_several_wraps() {
     const UNITS: u64 = 100_000;
-    let mut capture = Vec::new();
-    let config = Config::new(Sizes::default(), 812);
-    let mut target = captures::encoder(config);
-    target.numbers(Kind::Empty, &[], &mut capture);
-    let info = captures::info(true, config);
-    target.record(Kind::TargetInfo, &[Value::Bytes(&info)], &mut capture);
+    let (mut target, mut capture) = captures::after_reset(Config::new(Sizes::default(), 812));
     // The target's filter is closed for 100 000 ticks.
     for tick in (1..=300).chain(100_301..=100_600) {
         target.numbers(Kind::Tick, &[tick, 0], &mut capture);
@@ -500,9 +479,7 @@ const FRAMES_OF_TICK: usize = 9;
 /// the first tick on, is lost. Also the times of the others.
 fn ticking(time_width: u8, ticks: std::ops::Range<u64>, is_lost: impl Fn(usize) -> bool) -> (Vec<u8>, Vec<u64>) {
     let config = Config::new(Sizes { time: time_width, ..Sizes::default() }, 812);
-    let (mut target, mut capture, mut all) = (captures::encoder(config), Vec::new(), Vec::new());
-    target.numbers(Kind::Empty, &[], &mut capture);
-    target.record(Kind::TargetInfo, &[Value::Bytes(&captures::info(true, config))], &mut capture);
+    let ((mut target, mut capture), mut all) = (captures::after_reset(config), Vec::new());
     let mut number = 0;
     for tick in ticks {
         for place in 0..FRAMES_OF_TICK as u64 {
@@ -546,21 +523,16 @@ fn a_count_of_ticks_says_nothing_of_the_time_before_the_recording() {
     for first in [3, 40, 5000] {
         let (capture, expected) = ticking(2, 0..first + 100, |number| number < first as usize * FRAMES_OF_TICK + 1);
         // Without the reset.
-        let capture: Vec<u8> = capture.split_inclusive(|&byte| byte == 0x7E).skip(2).flatten().copied().collect();
-        let mut subject = Subject::new("qs");
-        subject.options.own = vec![("qs-sizes", OptionValue::Text("T2".into()))];
+        let capture = captures::frames(&capture)[2..].concat();
         let mut seen = Vec::new();
-        subject.each_record(&capture, Cut::WHOLE, |view| seen.extend(view.nanos));
+        Subject::new("qs").with_text("qs-sizes", "T2").each_record(&capture, Cut::WHOLE, |view| seen.extend(view.nanos));
         assert!(seen.iter().map(|time| time - seen[0]).eq(expected.iter().map(|time| time - expected[0])), "{first}: {seen:?}");
     }
 }
 
 #[test]
 fn names_that_the_target_did_not_escape_are_used() {
-    let config = small_config();
-    let (mut target, mut capture) = (captures::encoder(config), Vec::new());
-    target.numbers(Kind::Empty, &[], &mut capture);
-    target.record(Kind::TargetInfo, &[Value::Bytes(&captures::info(true, config))], &mut capture);
+    let (mut target, mut capture) = captures::after_reset(small_config());
     // Its number is used.
     target.numbers(Kind::Run, &[], &mut Vec::new());
     let mut name = b"\x03\x3D\x00\x02up~down}\0".to_vec();
@@ -586,25 +558,19 @@ fn a_piece_with_names_that_is_there_twice_is_a_copy() {
     for (start, len) in [(60, 200), (100, 400), (300, 130)] {
         let mut capture = whole.clone();
         capture.splice(start + len..start + len, whole[start..start + len].iter().copied());
-        let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
-        let lost: u64 = conversion.summary.ledger.entries().iter().map(|entry| entry.at_least_lost).sum();
-        assert_eq!(
-            (lost, conversion.summary.facts.sessions),
-            (0, 1),
-            "{len} bytes from {start}: {:?}",
-            conversion.summary.ledger
-        );
+        let summary = Subject::new("qs").convert(&capture, Cut::WHOLE).summary;
+        let seen = (summary.ledger.at_least_lost(), summary.facts.sessions);
+        assert_eq!(seen, (0, 1), "{len} bytes from {start}: {:?}", summary.ledger);
     }
 }
 
 #[test]
 fn the_number_of_a_frame_that_damage_makes_up_says_nothing() {
     let whole = generated(20_000, 29, Damage::None);
-    let frames: Vec<&[u8]> = whole.split_inclusive(|&byte| byte == 0x7E).collect();
+    let frames = captures::frames(&whole);
     // The end of a frame, with a checksum that fits by chance: no record has this length.
     let made_up = [0x00, 0x11, 0x22, 0xCC, 0x7E];
     let capture = [&frames[..200].concat()[..], &made_up, &frames[210..].concat()].concat();
     let ledger = Subject::new("qs").convert(&capture, Cut::WHOLE).summary.ledger;
-    let lost: u64 = ledger.entries().iter().map(|entry| entry.at_least_lost).sum();
-    assert!(lost == 10 && ledger.entries().iter().any(|entry| entry.kind.code == "wrong_length"), "{ledger:?}");
+    assert!(ledger.at_least_lost() == 10 && ledger.entries().iter().any(|entry| entry.kind.code == "wrong_length"), "{ledger:?}");
 }

@@ -1,6 +1,7 @@
 //! Contracts that hold for any input: every record in every configuration comes back, cuts do not show, bytes add up.
 
 use proptest::prelude::*;
+use traceconv::format::OptionValue;
 use traceconv::format::qs::decode::{Decoder, Records, cut};
 use traceconv::format::qs::encode::{Encoder, Value};
 use traceconv::format::qs::generate::{Damage, GenerateOptions, generate};
@@ -8,9 +9,8 @@ use traceconv::format::qs::infer::Evidence;
 use traceconv::format::qs::layout::{Config, Layout, Sizes};
 use traceconv::format::qs::record::{Code, Kind, SPECS};
 use traceconv::format::qs::scan::Collector;
-use traceconv::format::{FormatOptions, OptionValue};
 
-use crate::captures::{generated, values_of};
+use crate::captures::{after_reset, generated, values_of};
 use crate::common::run::{Cut, Subject, options};
 use crate::common::views;
 
@@ -283,10 +283,8 @@ proptest! {
         for (seq, (id, data)) in frames.iter().enumerate() {
             traceconv::format::qs::frame::append(seq as u8, *id, data, &mut bytes);
         }
-        let mut subject = Subject::new("qs");
-        let text = |text: &str| OptionValue::Text(text.to_owned());
-        let own = vec![("qs-version", text(version)), ("qs-sizes", text(sizes)), ("qs-events", OptionValue::Flag)];
-        subject.options = FormatOptions { own, ..FormatOptions::default() };
+        let subject = Subject::new("qs").with_text("qs-version", version).with_text("qs-sizes", sizes);
+        let subject = subject.with("qs-events", OptionValue::Flag);
         let whole = subject.convert(&bytes, Cut::WHOLE);
         prop_assert!(whole.read().unclosed.is_empty());
         let parts = subject.convert(&bytes, Cut::SMALL);
@@ -299,10 +297,7 @@ proptest! {
         steps in prop::collection::vec((0usize..SPECS.len(), 0u64..4, 0u64..400, 0u8..=40), 1..300),
     ) {
         let config = Config::new(Sizes::default(), version);
-        let mut encoder = Encoder::new(Layout::new(config));
-        let mut bytes = Vec::new();
-        encoder.numbers(Kind::Empty, &[], &mut bytes);
-        encoder.record(Kind::TargetInfo, &[Value::Bytes(&crate::captures::info(true, config))], &mut bytes);
+        let (mut encoder, mut bytes) = after_reset(config);
         let mut time = 0u64;
         for (number, object, passed, lost) in steps {
             let spec = &SPECS[number];

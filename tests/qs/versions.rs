@@ -1,6 +1,5 @@
 //! Records whose meaning differs between versions of QP, compared with what was encoded.
 
-use traceconv::format::OptionValue;
 use traceconv::format::qs::encode::{Encoder, Value};
 use traceconv::format::qs::layout::{Config, Sizes};
 use traceconv::format::qs::record::Kind;
@@ -30,12 +29,8 @@ impl Target {
     }
 
     fn convert(&self) -> Conversion {
-        let mut subject = Subject::new("qs");
-        subject.options.own = vec![
-            ("qs-sizes", OptionValue::Text(Sizes::default().to_string())),
-            ("qs-version", OptionValue::Text(self.version.to_string())),
-        ];
-        let conversion = subject.convert(&self.bytes, Cut::WHOLE);
+        let subject = Subject::new("qs").with_text("qs-sizes", &Sizes::default().to_string());
+        let conversion = subject.with_text("qs-version", &self.version.to_string()).convert(&self.bytes, Cut::WHOLE);
         assert!(!conversion.summary.ledger.has_losses(), "{:?}", conversion.summary.ledger);
         conversion
     }
@@ -47,6 +42,12 @@ fn slices(trace: &Trace, end: &str) -> Vec<(String, u64, Option<u64>)> {
     let of_track = trace.slices.iter().filter(|slice| trace.path(slice.track).ends_with(end));
     let micros = |ts: u64| (ts - first) / 1000;
     of_track.map(|slice| (slice.name.clone(), micros(slice.ts), slice.end().map(micros))).collect()
+}
+
+/// The levels of the only queue.
+fn levels_of(trace: &Trace) -> Vec<i64> {
+    let (_, counter) = trace.counters.iter().find(|(track, _)| trace.path(**track).ends_with("queue")).expect("it is drawn");
+    counter.iter().map(|value| value.1).collect()
 }
 
 /// The places that a target records as free: `before` and `after` are the events in the queue before and after the record, which has 4 places
@@ -73,11 +74,8 @@ fn queues_have_their_level_in_every_version() {
             events = after;
             levels.push(after as i64);
         }
-        let trace = target.convert().read();
-        let (_, counter) = trace.counters.iter().find(|(track, _)| trace.path(**track).ends_with("queue")).expect("it is drawn");
-        let seen: Vec<i64> = counter.iter().map(|value| value.1).collect();
         // The recording does not say that the queue is empty at first.
-        assert_eq!(seen, levels[1..], "version {version}");
+        assert_eq!(levels_of(&target.convert().read()), levels[1..], "version {version}");
     }
 }
 
@@ -178,8 +176,7 @@ fn the_records_tell_which_free_places_are_meant() {
             }
         }
         let trace = Subject::new("qs").convert(&target.bytes, Cut::WHOLE).read();
-        let (_, counter) = trace.counters.iter().find(|(track, _)| trace.path(**track).ends_with("queue")).expect("it is drawn");
-        assert_eq!(counter.iter().map(|value| value.1).collect::<Vec<_>>(), [0, 1, 2, 3, 2, 1], "version {version}");
+        assert_eq!(levels_of(&trace), [0, 1, 2, 3, 2, 1], "version {version}");
     }
 }
 
