@@ -2,8 +2,7 @@
 
 use traceconv::format::syst::encode::{Draft, Origin};
 use traceconv::format::syst::record::Kind;
-use traceconv::format::syst::stp::NibbleOrder;
-use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
+use traceconv::format::syst::stp::encode::{Ending, Writer};
 use traceconv::model::losses;
 
 use crate::captures::{line, message, subject};
@@ -34,8 +33,7 @@ fn text(time: Option<u64>, text: &str) -> Vec<u8> {
 
 /// The transport counts at 1 MHz and the messages at 1000 Hz, a tenth too slow: 900 ticks a second.
 fn drifting(with_frequency: bool) -> Vec<u8> {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     if with_frequency {
         writer.frequency(1_000_000);
     }
@@ -54,8 +52,7 @@ fn drifting(with_frequency: bool) -> Vec<u8> {
 
 /// As Linux sends it: the messages' clock is the time of day, in nanoseconds.
 fn linux() -> Vec<u8> {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.frequency(1_000_000);
     let now = NOON * 1_000_000_000;
     writer.message(&clock_message(now, 1_000_000_000), 2_000_000, Ending::Flag);
@@ -81,8 +78,7 @@ fn two_speeds() -> Vec<u8> {
 
 /// Two processors with clocks of their own, on a master each: one counts from 1970, one is started later.
 fn two_processors() -> Vec<u8> {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.frequency(1_000_000);
     let now = NOON * 1_000_000_000;
     for second in 2..6u64 {
@@ -337,8 +333,7 @@ fn leaps_of_single_messages_are_damage() {
 /// The capture began within a message, 7 minutes after the clock: what comes before the first time stamp is not at 0.
 #[test]
 fn a_stream_from_its_middle_begins_with_its_first_time_stamp() {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.message(&text(None, "cut"), 399_000_000, Ending::Flag);
     let begun = writer.take_bytes();
     writer.sync();

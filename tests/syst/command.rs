@@ -6,8 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use traceconv::format::syst::encode::{Draft, Origin, encode};
 use traceconv::format::syst::record::Kind;
-use traceconv::format::syst::stp::NibbleOrder;
-use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
+use traceconv::format::syst::stp::encode::{Ending, Writer};
 
 use crate::captures::{line, message};
 
@@ -49,8 +48,7 @@ fn texts() -> Vec<u8> {
 }
 
 fn packets() -> Vec<u8> {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     (1..9).for_each(|time| writer.message(&message(Kind::Generic, 4, Some(5 * time), b"tick\0"), 100 * time, Ending::Flag));
     writer.finish()
 }

@@ -1,7 +1,6 @@
 //! The content of the trace, read by an independent reader.
 
-use traceconv::format::syst::stp::NibbleOrder;
-use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
+use traceconv::format::syst::stp::encode::{Ending, Writer};
 
 use crate::captures::{self, subject};
 use crate::common::run::{Cut, Subject};
@@ -43,8 +42,7 @@ fn the_same_messages_by_every_transport() {
 
 /// A stream of one short message, on a master that lost data before.
 fn one_short_message(with_loss: bool) -> Vec<u8> {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.go_to(7, 0);
     if with_loss {
         writer.master_error(1);
@@ -70,8 +68,7 @@ fn notices_of_a_channel_do_not_hide_its_client() {
 #[test]
 fn a_reported_error_and_the_message_it_tears_are_one_loss() {
     let text = [0x42, 0x50, 0x2A, 0x01, b'a', 0];
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.go_to(7, 0);
     (1..30).for_each(|number| writer.message(&text, number * 100, Ending::Flag));
     writer.data(&text[..4], Some(3000), false);
@@ -84,8 +81,7 @@ fn a_reported_error_and_the_message_it_tears_are_one_loss() {
 #[test]
 fn a_trigger_after_a_pause_has_its_own_time() {
     let stream = |trigger: u64, next: u64| {
-        let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-        writer.sync();
+        let mut writer = Writer::begun();
         writer.frequency(1_000_000);
         writer.go_to(7, 0);
         (10..30).for_each(|number| writer.message(&[0x51, 0, 0, 0], number * 100, Ending::Flag));
@@ -111,8 +107,7 @@ fn a_trigger_after_a_pause_has_its_own_time() {
 
 #[test]
 fn a_trigger_has_its_own_time_whatever_is_open() {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.frequency(1_000_000);
     writer.trigger(1, 50);
     writer.go_to(7, 0);
@@ -133,8 +128,7 @@ fn a_trigger_has_its_own_time_whatever_is_open() {
 
 #[test]
 fn a_reported_error_has_its_own_time() {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.frequency(1_000_000);
     for number in 1..20 {
         writer.go_to(7, 1);
@@ -151,8 +145,7 @@ fn a_reported_error_has_its_own_time() {
 /// The pieces of a damaged message lie on both sides of a valid one of another channel.
 #[test]
 fn remains_of_one_message_are_one_loss() {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.frequency(1_000_000);
     let tick = b"\x42\x50\x2A\x01tick\0";
     for number in 1..20 {
@@ -183,9 +176,7 @@ fn a_stream_of_one_message_is_recognised() {
 #[test]
 fn time_stamps_of_an_unknown_scheme_are_said_to_be() {
     let codes = |version: u8| {
-        let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-        writer.sync();
-        let mut stream = writer.finish();
+        let mut stream = Writer::begun().finish();
         // The version is the last nibble: 21 F, 0, F 0 0 and it.
         let last = stream.len() - 1;
         stream[last] = stream[last] & 0xF | version << 4;

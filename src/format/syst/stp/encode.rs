@@ -58,6 +58,14 @@ impl Writer {
         }
     }
 
+    /// The most usual writer, after its first ASYNC.
+    #[must_use]
+    pub fn begun() -> Writer {
+        let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+        writer.sync();
+        writer
+    }
+
     /// The stream, with a NULL to fill the last byte.
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {

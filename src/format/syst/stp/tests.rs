@@ -83,8 +83,7 @@ fn the_example_of_the_notes() {
 
 #[test]
 fn losses_and_oddities() {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.go_to(7, 3);
     // Data before any start, then a message that another one cuts off.
     writer.data(&[1, 2], None, false);
@@ -120,8 +119,7 @@ fn losses_and_oddities() {
 
 #[test]
 fn notices_come_in_the_order_of_their_times() {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.go_to(1, 1);
     writer.data(&[1, 1, 1, 1], Some(100), false);
     writer.go_to(1, 2);
@@ -192,8 +190,7 @@ fn four_bits_are_half_a_byte() {
 
 #[test]
 fn an_async_within_a_packet_is_seen() {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.message(&[1, 1, 1, 1], 5, Ending::Flag);
     // A D64 of which three nibbles were sent.
     for nibble in [7, 1, 2, 3] {
@@ -208,8 +205,7 @@ fn an_async_within_a_packet_is_seen() {
 
 #[test]
 fn no_message_reaches_over_lost_packets() {
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.go_to(0, 1);
     writer.data(&[9, 9, 9, 9], Some(4), false);
     writer.go_to(0, 0);
@@ -301,8 +297,7 @@ proptest! {
     #[test]
     fn messages_of_several_channels_may_lie_across_each_other(messages in sent(), turns in prop::collection::vec(0usize..4, 0..100)) {
         // One channel for each of four messages at a time; whose turn it is sends its next piece.
-        let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-        writer.sync();
+        let mut writer = Writer::begun();
         let mut time = 0;
         let mut expected = Vec::new();
         for group in messages.chunks(4) {
@@ -723,8 +718,7 @@ fn nearly_all_of_a_healthy_stream_is_decoded_ahead() {
 #[test]
 fn beyond_the_limit_of_open_messages_nothing_is_decoded_ahead() {
     // One message stays open, and more begin after it than the limit.
-    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
-    writer.sync();
+    let mut writer = Writer::begun();
     writer.go_to(1, 9);
     writer.data(&[1, 2, 3, 4], Some(1), false);
     for number in 0..6000u64 {
