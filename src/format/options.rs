@@ -24,6 +24,20 @@ pub struct OptionSpec {
     pub help: &'static str,
 }
 
+impl OptionSpec {
+    /// An option that may be given once.
+    #[must_use]
+    pub const fn once(name: &'static str, kind: OptionKind, help: &'static str) -> OptionSpec {
+        OptionSpec { name, kind, repeatable: false, help }
+    }
+
+    /// An option that may be given several times.
+    #[must_use]
+    pub const fn repeated(name: &'static str, kind: OptionKind, help: &'static str) -> OptionSpec {
+        OptionSpec { name, kind, repeatable: true, help }
+    }
+}
+
 /// The kind of an option's value. The text names the value in the help, as in `--tick-hz N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {

@@ -44,42 +44,24 @@ pub struct Qs;
 const OPTIONS: &[OptionSpec] = &[
     ELF,
     REQUIRE_MATCH,
-    OptionSpec {
-        name: "qs-dict",
-        kind: OptionKind::File("FILE.dic"),
-        repeatable: false,
-        help: "A dictionary saved by qspy: names, sizes and version",
-    },
-    OptionSpec {
-        name: "qs-sizes",
-        kind: OptionKind::Text("T4O4F4S2E2Q1P2B2C4"),
-        repeatable: false,
-        help: "The target's sizes in bytes, if the capture does not record them; letters as in qspy",
-    },
-    OptionSpec {
-        name: "qs-version",
-        kind: OptionKind::Text("X.Y.Z"),
-        repeatable: false,
-        help: "The target's version of QP, if the capture does not record it",
-    },
-    OptionSpec {
-        name: "qs-tick-hz",
-        kind: OptionKind::Text("N"),
-        repeatable: false,
-        help: "The frequency of the clock tick of rate 0: the clock is measured with it from time events",
-    },
-    OptionSpec {
-        name: "qs-counter",
-        kind: OptionKind::Text("NAME:INDEX"),
-        repeatable: true,
-        help: "Draw an element of an application record as a counter; INDEX counts from 0",
-    },
-    OptionSpec {
-        name: "qs-events",
-        kind: OptionKind::Flag,
-        repeatable: false,
-        help: "Also draw the allocation of events, and critical sections",
-    },
+    OptionSpec::once("qs-dict", OptionKind::File("FILE.dic"), "A dictionary saved by qspy: names, sizes and version"),
+    OptionSpec::once(
+        "qs-sizes",
+        OptionKind::Text("T4O4F4S2E2Q1P2B2C4"),
+        "The target's sizes in bytes, if the capture does not record them; letters as in qspy",
+    ),
+    OptionSpec::once("qs-version", OptionKind::Text("X.Y.Z"), "The target's version of QP, if the capture does not record it"),
+    OptionSpec::once(
+        "qs-tick-hz",
+        OptionKind::Text("N"),
+        "The frequency of the clock tick of rate 0: the clock is measured with it from time events",
+    ),
+    OptionSpec::repeated(
+        "qs-counter",
+        OptionKind::Text("NAME:INDEX"),
+        "Draw an element of an application record as a counter; INDEX counts from 0",
+    ),
+    OptionSpec::once("qs-events", OptionKind::Flag, "Also draw the allocation of events, and critical sections"),
 ];
 
 impl Format for Qs {

@@ -10,23 +10,20 @@ use crate::format::{FormatOptions, OptionError, OptionKind, OptionSpec};
 use crate::model::{FrequencyError, Rate};
 use crate::symbols::Symbols;
 
-/// An option that is given once.
-pub const fn option(name: &'static str, kind: OptionKind, help: &'static str) -> OptionSpec {
-    OptionSpec { name, kind, repeatable: false, help }
-}
-
 /// `--collateral`.
 pub const COLLATERAL: OptionSpec =
-    OptionSpec { repeatable: true, ..option("collateral", OptionKind::File("FILE"), "The SyS-T collateral XML of the firmware") };
+    OptionSpec::repeated("collateral", OptionKind::File("FILE"), "The SyS-T collateral XML of the firmware");
 
 /// `--syst-clock-hz`.
-pub const MESSAGE_HZ: OptionSpec = option("syst-clock-hz", OptionKind::Text("N[/D]"), "The frequency of the SyS-T message clock");
+pub const MESSAGE_HZ: OptionSpec =
+    OptionSpec::once("syst-clock-hz", OptionKind::Text("N[/D]"), "The frequency of the SyS-T message clock");
 
 /// `--short-as-counter`.
-pub const SHORT: OptionSpec = option("short-as-counter", OptionKind::Flag, "Draw the values of SyS-T short messages as counters");
+pub const SHORT: OptionSpec =
+    OptionSpec::once("short-as-counter", OptionKind::Flag, "Draw the values of SyS-T short messages as counters");
 
 /// `--syst-short-guid`.
-pub const SHORT_GUID: OptionSpec = option(
+pub const SHORT_GUID: OptionSpec = OptionSpec::once(
     "syst-short-guid",
     OptionKind::Text("GUID"),
     "The client that SyS-T short messages are from: they do not contain it (default: the client without GUID, or the only one)",

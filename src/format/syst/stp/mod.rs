@@ -34,7 +34,7 @@ use super::decode::{Context, Decoder, Records};
 use super::decoded::{Notice, Stored};
 use super::resolve::{Progress, Resolver, Sequence};
 use super::scan::MessageFacts;
-use super::settings::{Settings, option, parse_rate};
+use super::settings::{Settings, parse_rate};
 use crate::format::options::overridden_rate;
 use crate::format::{
     Decode, Detail, ErasedRecording, FormatOptions, OptionError, OptionKind, OptionSpec, Part, Probe, Recording, Stages, erase,
@@ -43,11 +43,11 @@ use crate::frame::tpiu::{Framed, UNKNOWN};
 use crate::model::{Ledger, Rate, counted};
 
 /// `--stp-freq`.
-pub(super) const STP_HZ: OptionSpec = option("stp-freq", OptionKind::Text("N[/D]"), "The frequency of the STP clock");
+pub(super) const STP_HZ: OptionSpec = OptionSpec::once("stp-freq", OptionKind::Text("N[/D]"), "The frequency of the STP clock");
 
 /// `--stp-nibbles`.
 pub(super) const NIBBLES: OptionSpec =
-    option("stp-nibbles", OptionKind::Text("ORDER"), "The order of nibbles in STP values: msb, lsb or auto");
+    OptionSpec::once("stp-nibbles", OptionKind::Text("ORDER"), "The order of nibbles in STP values: msb, lsb or auto");
 
 /// How many bytes of a sample are inspected.
 const SAMPLE_BYTES: usize = 64 << 10;
