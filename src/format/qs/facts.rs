@@ -135,8 +135,7 @@ pub(super) fn add_target(sessions: &Sessions, options: &TargetOptions, facts: &S
     };
     report.details.push(Detail { name: "QP version", value: version, source: from.text().to_owned() + &others });
     report.findings.push(Finding::new(Matter::Version, from.certainty(), from.evidence()));
-    let of_time = Sizes::LETTERS.iter().position(|letter| *letter == 'T').and_then(|index| session.size_sources.get(index));
-    if let Some(source) = of_time {
+    if let Some(source) = Sizes::index('T').map(|index| session.size_sources[index]) {
         let size = session.layout.config.sizes.time;
         let because = format!("time stamps of {}: {}", counted(size, "byte"), source.evidence());
         report.findings.push(Finding::new(Matter::Modulus, source.certainty(), because));

@@ -5,7 +5,7 @@
 
 use super::decode::verify;
 use super::layout::{Config, Layout, Length, Sizes};
-use super::record::{Code, IDS_END, SPECS, Spec};
+use super::record::{IDS_END, SPECS, Spec};
 
 /// Longer records are not evidence: they contain texts.
 pub const LENGTHS: usize = 48;
@@ -130,8 +130,9 @@ impl Evidence {
                     .0
             }
         };
-        let has = |letter: char| fixed.iter().any(|shape| shape.counts_of(letter) > 0);
-        let open = Sizes::LETTERS.into_iter().filter(|&letter| letter != 'B' && !has(letter)).collect();
+        let has = |index: usize| fixed.iter().any(|shape| shape.letters[index] > 0);
+        let letters = Sizes::LETTERS.into_iter().enumerate().filter(|&(index, letter)| letter != 'B' && !has(index));
+        let open = letters.map(|(_, letter)| letter).collect();
         let config = Config::new(sizes, version);
         let layout = Layout::new(config);
         let mut fitting: u64 = fixed.iter().map(|shape| shape.fitting(&sizes)).sum();
@@ -164,31 +165,13 @@ impl<'a> Shape<'a> {
         }
         let mut shape = Shape { letters: [0; 9], bytes: 0, counts };
         for field in spec.fields_in(version) {
-            let letter = match field.code {
-                Code::Time => 0,
-                Code::Object => 1,
-                Code::Function => 2,
-                Code::Signal(_) => 3,
-                Code::EventSize => 4,
-                Code::QueueCounter => 5,
-                Code::PoolCounter => 6,
-                Code::TimeCounter => 8,
-                Code::U8 | Code::U16 | Code::U32 => {
-                    shape.bytes += usize::from(Sizes::default().width(field.code).unwrap_or(0));
-                    continue;
-                }
-                Code::Text | Code::Rest => return None,
-            };
-            if let Some(count) = shape.letters.get_mut(letter) {
-                *count += 1;
+            let width = Sizes::default().width(field.code)?;
+            match field.code.configured() {
+                Some(index) => shape.letters[index] += 1,
+                None => shape.bytes += usize::from(width),
             }
         }
         Some(shape)
-    }
-
-    fn counts_of(&self, letter: char) -> u8 {
-        let index = Sizes::LETTERS.iter().position(|&other| other == letter);
-        index.and_then(|index| self.letters.get(index)).copied().unwrap_or(0)
     }
 
     fn fitting(&self, sizes: &Sizes) -> u64 {

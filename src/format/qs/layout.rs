@@ -47,18 +47,15 @@ impl Sizes {
 
     /// The size of a letter.
     pub fn get_mut(&mut self, letter: char) -> Option<&mut u8> {
-        Some(match letter.to_ascii_uppercase() {
-            'T' => &mut self.time,
-            'O' => &mut self.object,
-            'F' => &mut self.function,
-            'S' => &mut self.signal,
-            'E' => &mut self.event_size,
-            'Q' => &mut self.queue,
-            'P' => &mut self.pool,
-            'B' => &mut self.block,
-            'C' => &mut self.time_event,
-            _ => return None,
-        })
+        let Sizes { time, object, function, signal, event_size, queue, pool, block, time_event } = self;
+        let all = [time, object, function, signal, event_size, queue, pool, block, time_event];
+        all.into_iter().nth(Sizes::index(letter)?)
+    }
+
+    /// The number of a letter among [`Sizes::LETTERS`].
+    #[must_use]
+    pub fn index(letter: char) -> Option<usize> {
+        Sizes::LETTERS.iter().position(|&other| other == letter.to_ascii_uppercase())
     }
 
     /// Whether a size is legal for a letter.
@@ -89,20 +86,12 @@ impl Sizes {
     /// The width of a field in bytes; `None` for a text.
     #[must_use]
     pub fn width(&self, code: Code) -> Option<u8> {
-        Some(match code {
-            Code::Time => self.time,
-            Code::Object => self.object,
-            Code::Function => self.function,
-            Code::Signal(_) => self.signal,
-            Code::EventSize => self.event_size,
-            Code::QueueCounter => self.queue,
-            Code::PoolCounter => self.pool,
-            Code::TimeCounter => self.time_event,
-            Code::U8 => 1,
-            Code::U16 => 2,
-            Code::U32 => 4,
-            Code::Text | Code::Rest => return None,
-        })
+        match code {
+            Code::U8 => Some(1),
+            Code::U16 => Some(2),
+            Code::U32 => Some(4),
+            _ => code.configured().map(|index| self.all()[index]),
+        }
     }
 }
 

@@ -34,6 +34,24 @@ pub enum Code {
     Rest,
 }
 
+impl Code {
+    /// The number of its size among those that targets configure, in the order of [`Sizes::LETTERS`](super::layout::Sizes::LETTERS).
+    #[must_use]
+    pub fn configured(self) -> Option<usize> {
+        Some(match self {
+            Code::Time => 0,
+            Code::Object => 1,
+            Code::Function => 2,
+            Code::Signal(_) => 3,
+            Code::EventSize => 4,
+            Code::QueueCounter => 5,
+            Code::PoolCounter => 6,
+            Code::TimeCounter => 8,
+            Code::U8 | Code::U16 | Code::U32 | Code::Text | Code::Rest => return None,
+        })
+    }
+}
+
 /// A field of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldSpec {

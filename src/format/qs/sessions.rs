@@ -257,12 +257,8 @@ fn session_of(start: Start, known: Option<TargetInfo>, options: &TargetOptions, 
         ];
         for (sizes, from) in layers {
             for &(letter, size) in sizes {
-                let index = Sizes::LETTERS.iter().position(|&other| other == letter);
-                if let (Some(place), Some(index)) = (config.sizes.get_mut(letter), index) {
-                    *place = size;
-                    if let Some(place) = size_sources.get_mut(index) {
-                        *place = from;
-                    }
+                if let (Some(place), Some(index)) = (config.sizes.get_mut(letter), Sizes::index(letter)) {
+                    (*place, size_sources[index]) = (size, from);
                 }
             }
         }

@@ -31,7 +31,7 @@ pub(super) const OPEN_LIMIT: usize = 1 << 12;
 pub(super) const PLACES_LIMIT: usize = 1 << 16;
 
 /// The bytes of an open message.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bytes {
     pub whole: Vec<u8>,
     /// The lower half of the next one: D4 packets carry four bits. No sender of SyS-T is known to use them.
@@ -62,11 +62,6 @@ impl Bytes {
     pub(super) fn clear(&mut self) {
         self.whole.clear();
         self.half = None;
-    }
-
-    pub(super) fn copy(&mut self, other: &Bytes) {
-        self.whole.clone_from(&other.whole);
-        self.half = other.half;
     }
 
     /// The bytes, if the next ones can be appended to them.

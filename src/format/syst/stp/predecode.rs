@@ -248,7 +248,7 @@ impl Predecoded {
                 PlaceState::Unknown => {}
                 PlaceState::Closed | PlaceState::Beginless => open.is_beginless = place.state == PlaceState::Beginless,
                 PlaceState::Open(_) => {
-                    open.bytes.copy(&place.bytes);
+                    open.bytes = place.bytes.clone();
                     open.context = place.context;
                     open.context.transport = open.context.transport.map(|time| correction.apply(time, begun));
                 }
@@ -374,7 +374,7 @@ impl Predecoder<'_> {
     fn end(&mut self, place: u32, end: u64, is_whole: bool) {
         let record = self.next_record();
         let Predecoded { records, frames, bytes, tokens, places, ended, first, .. } = &mut *self.predecoded;
-        let Some(open) = places.get_mut(place as usize) else { return };
+        let open = &mut places[place as usize];
         let PlaceState::Open(number) = open.state else { return };
         open.state = PlaceState::Closed;
         let mut context = open.context;
@@ -403,14 +403,10 @@ impl Predecoder<'_> {
         }
     }
 
-    fn state(&self, place: u32) -> PlaceState {
-        self.predecoded.places.get(place as usize).map_or(PlaceState::Unknown, |place| place.state)
-    }
-
-    fn set(&mut self, place: u32, state: PlaceState) {
-        if let Some(place) = self.predecoded.places.get_mut(place as usize) {
-            place.state = state;
-        }
+    /// A place, by a number that [`PacketVisitor::place`] gave.
+    #[inline]
+    fn at(&mut self, place: u32) -> &mut Place {
+        &mut self.predecoded.places[place as usize]
     }
 }
 
@@ -430,13 +426,13 @@ impl PacketVisitor for Predecoder<'_> {
 
     #[inline]
     fn begin(&mut self, place: u32, context: Context, here: u64) {
-        match self.state(place) {
+        match self.at(place).state {
             PlaceState::Unknown => self.defer(place, Deferred::Begin(here)),
             PlaceState::Open(_) => self.break_off(place, here),
             PlaceState::Closed | PlaceState::Beginless => {}
         }
         let predecoded = &mut *self.predecoded;
-        let Some(open) = predecoded.places.get_mut(place as usize) else { return };
+        let open = &mut predecoded.places[place as usize];
         open.state = PlaceState::Open(predecoded.first + predecoded.ended.len() as u64);
         open.bytes.clear();
         open.context = context;
@@ -446,15 +442,15 @@ impl PacketVisitor for Predecoder<'_> {
 
     #[inline]
     fn open_bytes(&mut self, place: u32) -> Option<&mut Vec<u8>> {
-        let open = self.predecoded.places.get_mut(place as usize)?;
+        let open = self.at(place);
         if matches!(open.state, PlaceState::Open(_)) { open.bytes.of_whole() } else { None }
     }
 
     #[inline]
     fn data(&mut self, place: u32, data: Data, is_marked: bool, packet: PacketSpan<'_>) {
-        match self.state(place) {
+        match self.at(place).state {
             PlaceState::Open(_) => {
-                let Some(open) = self.predecoded.places.get_mut(place as usize) else { return };
+                let open = self.at(place);
                 open.bytes.append(data);
                 if is_marked {
                     self.end(place, packet.end(), true);
@@ -464,7 +460,7 @@ impl PacketVisitor for Predecoder<'_> {
             }
             PlaceState::Closed => {
                 if !is_marked {
-                    self.set(place, PlaceState::Beginless);
+                    self.at(place).state = PlaceState::Beginless;
                 }
                 self.notice(Notice::Beginless, 0, packet.context());
             }
@@ -477,20 +473,20 @@ impl PacketVisitor for Predecoder<'_> {
     }
 
     fn flag(&mut self, place: u32, end: u64) {
-        match self.state(place) {
+        match self.at(place).state {
             PlaceState::Open(_) => self.end(place, end, true),
-            PlaceState::Closed | PlaceState::Beginless => self.set(place, PlaceState::Closed),
+            PlaceState::Closed | PlaceState::Beginless => self.at(place).state = PlaceState::Closed,
             PlaceState::Unknown => {
                 self.defer(place, Deferred::Flag(end));
-                self.set(place, PlaceState::Closed);
+                self.at(place).state = PlaceState::Closed;
             }
         }
     }
 
     fn break_off(&mut self, place: u32, here: u64) {
-        match self.state(place) {
+        match self.at(place).state {
             PlaceState::Open(_) => {
-                let context = self.predecoded.places.get(place as usize).map_or(Context::default(), |place| place.context);
+                let context = self.at(place).context;
                 self.predecoded.tokens.push(Token::Unfinished(place, self.next_record()));
                 self.add_notice(Notice::Unfinished, 0, Context { len: 0, ..context });
                 self.end(place, here, false);

@@ -181,7 +181,19 @@ pub struct StreamFacts {
 impl StreamFacts {
     /// The clock messages, in file order.
     pub fn pairs(&self) -> &[Pair] {
-        self.correlator.as_ref().map_or(&self.pairs, |correlator| correlator.pairs())
+        self.correlator.as_ref().map_or(&self.pairs, |correlator| correlator.found.pairs.all())
+    }
+
+    /// Adds the facts of the next part of the input.
+    pub fn join(&mut self, input: &[u8], next: PartFacts) {
+        if let Some(first) = next.first {
+            *self = first;
+        }
+        if let Some(correlator) = &mut self.correlator {
+            correlator.push(input, next.end, next.end >= input.len());
+        }
+        self.is_tail_damaged |= next.is_tail_damaged;
+        next.anchors.into_iter().for_each(|anchor| self.anchors.add(anchor));
     }
 }
 
@@ -227,9 +239,9 @@ impl Head {
         let mut head = Head { evidence, source, order, rate, pairs: Vec::new(), is_correlated: false };
         let mut correlator = head.correlator();
         correlator.push(bytes, bytes.len(), bytes.len() == input.len());
-        head.pairs = correlator.pairs().to_vec();
+        head.pairs = correlator.found.pairs.all().to_vec();
         // Pairs are needed for time stamps of messages, or for the rate of the transport's clock.
-        head.is_correlated = !head.pairs.is_empty() && (correlator.has_timestamps() || rate.0.is_none());
+        head.is_correlated = !head.pairs.is_empty() && (correlator.found.has_timestamps || rate.0.is_none());
         head
     }
 
@@ -255,20 +267,6 @@ impl Head {
     }
 }
 
-impl StreamFacts {
-    /// Adds the facts of the next part of the input.
-    pub fn join(&mut self, input: &[u8], next: PartFacts) {
-        if let Some(first) = next.first {
-            *self = first;
-        }
-        if let Some(correlator) = &mut self.correlator {
-            correlator.push(input, next.end, next.end >= input.len());
-        }
-        self.is_tail_damaged |= next.is_tail_damaged;
-        next.anchors.into_iter().for_each(|anchor| self.anchors.add(anchor));
-    }
-}
-
 /// Reads a stream for its clock messages.
 #[derive(Debug)]
 struct Correlator {
@@ -284,7 +282,9 @@ struct Correlator {
 struct ClockMessages {
     line: Line,
     rate_is_given: bool,
+    /// The pairs so far, in file order.
     pairs: Thinned<Pair>,
+    /// Whether messages have time stamps of their own.
     has_timestamps: bool,
 }
 
@@ -346,15 +346,5 @@ impl Correlator {
             Some(framed) => framed.push(input, end, &mut self.stream, &mut self.found),
         }
         self.read_bytes = end;
-    }
-
-    /// Whether messages have time stamps of their own.
-    fn has_timestamps(&self) -> bool {
-        self.found.has_timestamps
-    }
-
-    /// The pairs so far, in file order.
-    fn pairs(&self) -> &[Pair] {
-        self.found.pairs.all()
     }
 }
