@@ -304,6 +304,19 @@ fn without_target_info_the_other_records_are_still_read() {
     assert!(slices(&conversion.read(), "/steps").iter().any(|(path, _)| path.contains("/Philo_inst[0]/")));
 }
 
+#[test]
+fn records_with_long_texts_fit_the_sizes_too() {
+    let (mut target, mut capture) = (captures::encoder(Config::new(Sizes::default(), 740)), Vec::new());
+    for number in 0..40u64 {
+        target.numbers(Kind::Dispatch, &[number * 100, 5, 0x200, 0x1000], &mut capture);
+        let text = [&[8][..], &vec![b'x'; 30 + number as usize], &[0]].concat();
+        target.with_id(Kind::User, 100, &[Value::Uint(number * 100 + 10), Value::Bytes(&text)], &mut capture);
+    }
+    let details = Subject::new("qs").convert(&capture, Cut::SMALL).summary.facts.details;
+    let fitting = details.iter().find(|detail| detail.name == "records that fit the sizes").expect("they are counted");
+    assert_eq!(fitting.value, "80 of 80");
+}
+
 /// The program names what no dictionary does: a variable, a part of one, and a function by its pointer, which says "Thumb".
 #[test]
 fn objects_and_functions_are_named_by_the_program() {

@@ -4,11 +4,12 @@
 //! records, except for sizes that no record contains.
 
 use super::decode::verify;
-use super::layout::{Config, Layout, Length, Sizes};
+use super::layout::{Config, FIXED_MAX, Layout, Length, Sizes};
 use super::record::{IDS_END, SPECS, Spec};
 
-/// Longer records are not evidence: they contain texts.
+/// How many lengths are told apart. Longer records contain texts.
 pub const LENGTHS: usize = 48;
+const _: () = assert!(FIXED_MAX < LENGTHS - 1);
 
 /// The number of records of each id that are kept whole.
 pub const SAMPLES: usize = 4;
@@ -27,7 +28,7 @@ pub struct Evidence {
 /// The records of one id.
 #[derive(Clone, Debug)]
 struct OfId {
-    /// By length of the data.
+    /// By length of the data; the last one is that of all longer ones.
     counts: [u32; LENGTHS],
     /// Whole bodies: sequence number, id, data, checksum.
     samples: Vec<Box<[u8]>>,
@@ -70,9 +71,8 @@ impl Evidence {
     pub fn add(&mut self, body: &[u8]) {
         let Some(of_id) = body.get(1).and_then(|&id| self.ids.get_mut(usize::from(id))) else { return };
         self.frames += 1;
-        if let Some(count) = of_id.counts.get_mut(body.len().saturating_sub(3)) {
-            *count = count.saturating_add(1);
-        }
+        let count = &mut of_id.counts[body.len().saturating_sub(3).min(LENGTHS - 1)];
+        *count = count.saturating_add(1);
         if of_id.samples.len() < SAMPLES {
             of_id.add_sample(body);
         }
@@ -81,8 +81,7 @@ impl Evidence {
     /// Adds the evidence of a later part of the input.
     pub fn merge(&mut self, other: &Evidence) {
         self.frames += other.frames;
-        // What is counted is short enough for a sample.
-        for (of_id, more) in self.ids.iter_mut().zip(&other.ids).filter(|(_, more)| !more.samples.is_empty()) {
+        for (of_id, more) in self.ids.iter_mut().zip(&other.ids).filter(|(_, more)| more.counts != [0; LENGTHS]) {
             of_id.counts.iter_mut().zip(&more.counts).for_each(|(count, &more)| *count = count.saturating_add(more));
             of_id.samples.extend(more.samples.iter().take(SAMPLES - of_id.samples.len().min(SAMPLES)).cloned());
         }
@@ -140,7 +139,7 @@ impl Evidence {
         for (id, OfId { samples, counts }) in self.ids.iter().enumerate() {
             let is_fixed = layout.of_id(id as u8).is_some_and(|record| matches!(record.length, Length::Exact(_)));
             if !is_fixed && !samples.is_empty() {
-                let count: u64 = counts.iter().map(|&count| u64::from(count)).sum::<u64>().max(1);
+                let count: u64 = counts.iter().map(|&count| u64::from(count)).sum();
                 let valid = samples.iter().filter(|body| verify(&layout, body).is_ok()).count() as u64;
                 fitting += count * valid / samples.len() as u64;
             }
