@@ -157,20 +157,12 @@ impl Names {
         self.has_program() && address != 0 && !self.functions.contains_key(&address)
     }
 
-    /// The name of a signal of an object: its own, else the global one. Object 0: an unknown object.
+    /// The name of a signal of an object: its own, else the global one. Of an unknown object, which is 0, else the only name that objects give
+    /// the signal; `None` if they give it several.
     #[must_use]
     pub fn signal(&self, signal: u32, object: u64) -> Option<&str> {
-        if object == 0 {
-            return self.signal_alone(signal);
-        }
-        self.signals.get(&(signal, object)).or_else(|| self.signals.get(&(signal, 0))).map(|name| &**name)
-    }
-
-    /// The name of a signal of an unknown object: the global one, else the only name of this number. `None` if there are several.
-    #[must_use]
-    pub fn signal_alone(&self, signal: u32) -> Option<&str> {
-        let global = self.signals.get(&(signal, 0)).map(|name| &**name);
-        global.or_else(|| self.signals_alone.get(&signal)?.as_deref())
+        let own = self.signals.get(&(signal, object)).or_else(|| self.signals.get(&(signal, 0))).map(|name| &**name);
+        own.or_else(|| self.signals_alone.get(&signal).filter(|_| object == 0)?.as_deref())
     }
 
     /// The name of an application record. The record that unit tests send has a fixed name.
@@ -214,17 +206,17 @@ mod tests {
         let mut names = Names::default();
         names.add_signal(4, 0, "EAT");
         names.add_signal(10, 0x100, "HUNGRY");
-        assert_eq!((names.signal(4, 0x100), names.signal_alone(4)), (Some("EAT"), Some("EAT")));
+        assert_eq!((names.signal(4, 0x100), names.signal(4, 0)), (Some("EAT"), Some("EAT")));
         assert_eq!((names.signal(10, 0x100), names.signal(10, 0x200)), (Some("HUNGRY"), None));
-        assert_eq!(names.signal_alone(10), Some("HUNGRY"));
+        assert_eq!(names.signal(10, 0), Some("HUNGRY"));
         names.add_signal(10, 0x200, "HUNGRY");
-        assert_eq!(names.signal_alone(10), Some("HUNGRY"));
+        assert_eq!(names.signal(10, 0), Some("HUNGRY"));
         names.add_signal(10, 0x300, "THIRSTY");
-        assert_eq!((names.signal_alone(10), names.signal(10, 0x300)), (None, Some("THIRSTY")));
+        assert_eq!((names.signal(10, 0), names.signal(10, 0x300)), (None, Some("THIRSTY")));
         names.add_signal(10, 0x400, "HUNGRY");
-        assert_eq!(names.signal_alone(10), None, "once ambiguous, always ambiguous");
+        assert_eq!(names.signal(10, 0), None, "once ambiguous, always ambiguous");
         names.add_signal(4, 0x100, "EAT_ME");
-        assert_eq!((names.signal(4, 0x100), names.signal_alone(4)), (Some("EAT_ME"), Some("EAT")));
+        assert_eq!((names.signal(4, 0x100), names.signal(4, 0)), (Some("EAT_ME"), Some("EAT")));
     }
 
     #[test]

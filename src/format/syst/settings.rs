@@ -44,9 +44,6 @@ pub struct Settings {
 
 impl Settings {
     /// The values of the first input's options; all inputs have the same ones.
-    ///
-    /// # Errors
-    /// When an option has a value that cannot be used.
     pub fn parse(inputs: &[FormatOptions]) -> Result<Settings, OptionError> {
         let mut collateral = Collateral::default();
         let Some(options) = inputs.first() else { return Ok(Settings::default()) };
@@ -74,9 +71,6 @@ impl Settings {
     }
 
     /// The same, for transports without a clock: the general option for the clock is about the message clock.
-    ///
-    /// # Errors
-    /// When an option has a value that cannot be used.
     pub fn parse_without_transport_clock(inputs: &[FormatOptions]) -> Result<Settings, OptionError> {
         let mut settings = Settings::parse(inputs)?;
         settings.message_rate = settings.message_rate.or(inputs.first().and_then(|options| options.clock));
@@ -94,9 +88,6 @@ impl Settings {
 }
 
 /// The value of an option that is a frequency in Hz.
-///
-/// # Errors
-/// When it is not a frequency.
 pub fn parse_rate(options: &FormatOptions, option: &OptionSpec) -> Result<Option<Rate>, OptionError> {
     let Some(text) = options.text(option.name) else { return Ok(None) };
     let wrong = |error: FrequencyError| OptionError {

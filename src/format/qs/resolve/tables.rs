@@ -282,15 +282,9 @@ impl Tables {
         entities: &mut Entities,
     ) -> Option<NameId> {
         let address = object.and_then(|object| self.objects.get(object)).map(|object| object.address);
-        let index = self.signals_by_key.of(key, &mut self.signals, || {
-            let name = match address {
-                Some(address) => names.signal(signal, address),
-                None => names.signal_alone(signal),
-            };
-            match name {
-                Some(name) => entities.add_name(name),
-                None => entities.add_name(&format!("signal {signal}")),
-            }
+        let index = self.signals_by_key.of(key, &mut self.signals, || match names.signal(signal, address.unwrap_or(0)) {
+            Some(name) => entities.add_name(name),
+            None => entities.add_name(&format!("signal {signal}")),
         })?;
         self.signals.get(index).copied()
     }

@@ -30,20 +30,20 @@ impl ViewFields {
 
     fn address(&mut self, name: &str, address: u64, width: u8, named: Option<&str>) {
         self.push(name, ViewValue::Text(address_text(address, width)));
-        if let Some(named) = named.filter(|_| address != 0) {
-            self.push(&format!("{name}_name"), ViewValue::Text(named.to_owned()));
+        self.named(name, named.filter(|_| address != 0));
+    }
+
+    /// The name of the value of a field, if there is one.
+    fn named(&mut self, field: &str, name: Option<&str>) {
+        if let Some(name) = name {
+            self.push(&format!("{field}_name"), ViewValue::Text(name.to_owned()));
         }
     }
 
     fn signal(&mut self, name: &str, signal: u64, object: Option<u64>, names: &Names) {
         self.push(name, ViewValue::Uint(signal));
-        let named = match object {
-            Some(object) => names.signal(signal as u32, object),
-            None => names.signal_alone(signal as u32),
-        };
-        if let Some(named) = named {
-            self.push(&format!("{name}_name"), ViewValue::Text(named.to_owned()));
-        }
+        // Object 0 is an unknown one.
+        self.named(name, names.signal(signal as u32, object.unwrap_or(0)));
     }
 
     /// The fields of a record.
@@ -153,9 +153,7 @@ impl ViewFields {
                 Element::Enum { group, value } => {
                     self.push(&name, ViewValue::Uint(value.into()));
                     self.push(&format!("{name}_group"), ViewValue::Uint(group.into()));
-                    if let Some(named) = names.value(group, value) {
-                        self.push(&format!("{name}_name"), ViewValue::Text(named.to_owned()));
-                    }
+                    self.named(&name, names.value(group, value));
                 }
                 Element::Text(text) => self.push(&name, ViewValue::Text(String::from_utf8_lossy(text).into_owned())),
                 Element::Memory(bytes) => self.push(&name, ViewValue::Bytes(bytes.to_vec())),

@@ -301,15 +301,12 @@ impl<'a> Stream<'a> {
         (from..to).find(|&at| self.is_anchor(at))
     }
 
-    /// The length of the message at a place, and whether a checksum proves it.
-    ///
-    /// # Errors
-    /// When there is no legal message, or its length cannot be found.
-    pub fn length(&self, at: usize, payload_limit: usize) -> Result<(usize, bool), NoLength> {
+    /// The length of the message at a place.
+    pub fn length(&self, at: usize, payload_limit: usize) -> Length {
         self.length_with(at, payload_limit, Reading::MostLegal)
     }
 
-    fn length_with(&self, at: usize, payload_limit: usize, reading: Reading) -> Result<(usize, bool), NoLength> {
+    fn length_with(&self, at: usize, payload_limit: usize, reading: Reading) -> Length {
         let rest = self.from(at);
         if let Some(header) = Header::of(rest)
             && header.has(Header::LENGTH)
@@ -341,9 +338,9 @@ impl<'a> Stream<'a> {
         found
     }
 
-    /// The length of a message with a length field, and whether a checksum proves it. Other fields are not read.
+    /// The length of a message with a length field. Other fields are not read.
     #[inline]
-    fn length_from_field(&self, header: Header, at: usize, rest: &[u8]) -> Result<(usize, bool), NoLength> {
+    fn length_from_field(&self, header: Header, at: usize, rest: &[u8]) -> Length {
         let mut fields_bytes = if header.has(Header::GUID) { 4 + 16 } else { 4 };
         if header.has(Header::LOCATION) {
             fields_bytes += match rest.get(fields_bytes) {
@@ -547,7 +544,7 @@ fn least_payload(kind: Kind) -> usize {
 const NEARBY_BYTES: usize = 64;
 
 /// The length of a message, if it has one, and whether a checksum proves it.
-type Length = Result<(usize, bool), NoLength>;
+pub type Length = Result<(usize, bool), NoLength>;
 
 /// Lengths found while an anchor was searched for. Chains from many places visit the same messages.
 #[derive(Debug, Default)]

@@ -56,9 +56,6 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
 }
 
 /// Starts reading recordings.
-///
-/// # Errors
-/// When an option has a value that cannot be used.
 pub(super) fn open(inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
     let settings = Settings::parse_without_transport_clock(inputs)?;
     Ok(erase(RawRecording { decoder: settings.decoder(None), settings }))
@@ -161,22 +158,15 @@ fn run(stream: &Stream<'_>, mut position: Position, end: usize, visitor: &mut im
 /// Reads one message.
 #[inline(always)]
 fn advance(stream: &Stream<'_>, at: usize, visitor: &mut impl MessageVisitor) -> Position {
-    match stream.step(at) {
-        Step::Message(len) => {
-            visitor.message(at, stream.frame(at, len), FrameEnd::Whole);
-            Position::Synced(at + len)
-        }
-        Step::Proven(len) => {
-            visitor.message(at, stream.frame(at, len), FrameEnd::Proven);
-            Position::Synced(at + len)
-        }
-        Step::Truncated(len) => {
-            visitor.message(at, stream.frame(at, len), FrameEnd::Truncated);
-            Position::Synced(at + len)
-        }
-        Step::Padding(len) => Position::Synced(at + len.max(1)),
-        Step::Lost(reason) => Position::Lost(Some(at), reason),
-    }
+    let (len, end) = match stream.step(at) {
+        Step::Message(len) => (len, FrameEnd::Whole),
+        Step::Proven(len) => (len, FrameEnd::Proven),
+        Step::Truncated(len) => (len, FrameEnd::Truncated),
+        Step::Padding(len) => return Position::Synced(at + len.max(1)),
+        Step::Lost(reason) => return Position::Lost(Some(at), reason),
+    };
+    visitor.message(at, stream.frame(at, len), end);
+    Position::Synced(at + len)
 }
 
 /// The position at the start of a part.

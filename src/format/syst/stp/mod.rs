@@ -93,9 +93,6 @@ fn judge(evidence: &Evidence, place: &str) -> Option<Probe> {
 }
 
 /// Starts reading recordings.
-///
-/// # Errors
-/// When an option has a value that cannot be used.
 pub(super) fn open(inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
     let settings = Settings::parse(inputs)?;
     let (mut rate, mut order) = (None, None);
@@ -168,7 +165,14 @@ impl Recording for StpRecording {
                     None => (facts.evidence.order(), "inferred: more messages are legal in this order"),
                 };
                 let clock = transport_clock(&facts, &bounds, order.0, self.rate);
-                let sequence = StpSequence::new(self.settings.decoder(None), order, facts.source, bounds);
+                let sequence = StpSequence {
+                    decoder: self.settings.decoder(None),
+                    stream: Stream::new(order.0).with_bounds(bounds),
+                    order,
+                    framed: facts.source.map(|framed| FramedReader::new(framed, order.0)),
+                    records: Records::default(),
+                    interleaving: Interleaving::default(),
+                };
                 (sequence, MessageFacts::default(), Some(clock))
             })
             .collect();
@@ -239,19 +243,6 @@ pub(super) struct StpSequence {
     /// Records decoded here.
     records: Records,
     interleaving: Interleaving,
-}
-
-impl StpSequence {
-    fn new(decoder: Decoder, order: (NibbleOrder, &'static str), source: Option<Framed>, bounds: Arc<[Bound]>) -> StpSequence {
-        StpSequence {
-            decoder,
-            stream: Stream::new(order.0).with_bounds(bounds),
-            order,
-            framed: source.map(|framed| FramedReader::new(framed, order.0)),
-            records: Records::default(),
-            interleaving: Interleaving::default(),
-        }
-    }
 }
 
 impl Sequence for StpSequence {

@@ -54,9 +54,6 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
 }
 
 /// Starts reading recordings.
-///
-/// # Errors
-/// When an option has a value that cannot be used.
 pub(super) fn open(inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
     Ok(erase(TextRecording { settings: Settings::parse_without_transport_clock(inputs)? }))
 }
