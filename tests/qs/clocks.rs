@@ -42,6 +42,14 @@ impl Target {
         target
     }
 
+    /// A target that has been reset.
+    fn booting(random: u64) -> Target {
+        let mut target = Target { random, bytes: Vec::new(), ..Target::new(4, 10_000) };
+        target.encoder.seq = 0;
+        target.encoder.numbers(Kind::Empty, &[], &mut target.bytes);
+        target
+    }
+
     fn below(&mut self, end: u64) -> u64 {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((u128::from(self.random) * u128::from(end)) >> 64) as u64
@@ -179,9 +187,7 @@ fn empty_begins_a_session_though_its_target_information_is_lost_and_the_clock_go
 #[test]
 fn empty_after_the_rest_of_a_frame_begins_a_session() {
     let boot = |random| {
-        let mut target = Target { random, ..Target::new(4, 10_000) };
-        (target.encoder.seq, target.bytes) = (0, Vec::new());
-        target.encoder.numbers(Kind::Empty, &[], &mut target.bytes);
+        let mut target = Target::booting(random);
         for object in 0..20 {
             let values = [Value::Uint(OBJECT + object), Value::Bytes(b"Blinky")];
             target.encoder.record(Kind::ObjDict, &values, &mut target.bytes);
@@ -229,13 +235,7 @@ impl Target {
 
 /// Recordings of a target that is reset at once after each but the last.
 fn boots(count: u64) -> Vec<Vec<u8>> {
-    let boot = |random| {
-        let mut target = Target { random, bytes: Vec::new(), ..Target::new(4, 10_000) };
-        target.encoder.seq = 0;
-        target.encoder.numbers(Kind::Empty, &[], &mut target.bytes);
-        target.encoder.seq = 2;
-        target.names(3).run(30 + random).bytes
-    };
+    let boot = |random| Target::booting(random).names(3).run(30 + random).bytes;
     (1..=count).map(boot).collect()
 }
 

@@ -14,6 +14,15 @@ pub fn folder() -> Option<PathBuf> {
     std::env::var_os("TRACECONV_QS_CAPTURES").map(PathBuf::from)
 }
 
+/// The external captures, if there is a folder with such, and their names.
+pub fn external() -> Vec<(String, Vec<u8>)> {
+    let files = folder().into_iter().flat_map(|folder| std::fs::read_dir(folder).expect("it can be listed"));
+    let paths = files.map(|entry| entry.expect("it can be listed").path());
+    let captures = paths.filter(|path| path.extension().is_some_and(|extension| extension == "bin"));
+    let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    captures.map(|path| (name(&path), std::fs::read(path).expect("it can be read"))).collect()
+}
+
 fn text(path: &Path) -> String {
     let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut text = Vec::new();

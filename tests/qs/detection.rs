@@ -18,14 +18,7 @@ fn captures_are_recognised_also_by_a_piece() {
         ("cuts".to_owned(), generated(50_000, 33, Damage::Cuts)),
         ("drops".to_owned(), generated(50_000, 34, Damage::Drops)),
     ];
-    if let Some(folder) = crate::compare::folder() {
-        for entry in std::fs::read_dir(folder).expect("it can be listed") {
-            let path = entry.expect("it can be listed").path();
-            if path.extension().is_some_and(|extension| extension == "bin") {
-                captures.push((path.display().to_string(), std::fs::read(path).expect("it can be read")));
-            }
-        }
-    }
+    captures.extend(crate::compare::external());
     for (name, capture) in captures {
         assert!(score(&capture) >= 80, "{name}: {}", score(&capture));
         let middle = capture.len() / 3;

@@ -64,18 +64,9 @@ type Step = (u64, u64, String, String, &'static str);
 
 /// The captures that the semantics are checked on: a generated one, and external ones that start with a reset.
 fn whole_captures() -> Vec<(String, Vec<u8>)> {
-    let mut all = vec![("generated".to_owned(), generated(100_000, 21, Damage::None))];
-    if let Some(folder) = crate::compare::folder() {
-        for entry in std::fs::read_dir(folder).expect("it can be listed") {
-            let path = entry.expect("it can be listed").path();
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let is_binary = path.extension().is_some_and(|extension| extension == "bin");
-            if is_binary && name.ends_with("dpp") || name.ends_with("dppx") || name.ends_with("120s") {
-                all.push((name, std::fs::read(path).expect("it can be read")));
-            }
-        }
-    }
-    all
+    let generated = ("generated".to_owned(), generated(100_000, 21, Damage::None));
+    let is_whole = |(name, _): &(String, Vec<u8>)| ["dpp", "dppx", "120s"].iter().any(|end| name.ends_with(end));
+    std::iter::once(generated).chain(crate::compare::external().into_iter().filter(is_whole)).collect()
 }
 
 #[test]
