@@ -57,7 +57,7 @@ pub enum EventKind {
     WaitingForNotification { index: u32, kernel_ticks: u32 },
     /// A task's priority changed. It is as the system counts: Zephyr's cooperative threads have negative ones.
     Priority { task: TaskId, priority: i32, change: PriorityChange },
-    /// The state of a task that does not run, reported without a change.
+    /// The state of a task that does not run, reported without a change; or a suspended one is resumed, and waits for what it waited for.
     TaskReported { task: TaskId, state: ReportedState },
     /// The least free stack that a task has had so far, in bytes.
     StackFree { task: TaskId, bytes: u32 },

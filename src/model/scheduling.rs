@@ -155,18 +155,19 @@ impl Scheduling {
         Some(std::mem::replace(&mut self.status, TaskStatus::Deleted))
     }
 
-    /// Its state as a snapshot of the kernel reports it. False: a state is known from events, and is kept.
-    pub fn report(&mut self, reported: ReportedState) -> bool {
-        if self.status != TaskStatus::Unknown {
-            return false;
+    /// Its state as the kernel reports it. `None`: a state is known from events, and is kept, unless a suspended task waits again.
+    pub fn report(&mut self, reported: ReportedState) -> Option<TaskStatus> {
+        match (self.status, reported) {
+            (TaskStatus::Unknown, _) | (TaskStatus::Suspended, ReportedState::Waiting) => {}
+            _ => return None,
         }
-        self.status = match reported {
+        let status = match reported {
             ReportedState::Ready => TaskStatus::Ready,
             ReportedState::Waiting => TaskStatus::Waiting,
             ReportedState::Suspended => TaskStatus::Suspended,
             ReportedState::Deleted => TaskStatus::Deleted,
         };
-        true
+        Some(std::mem::replace(&mut self.status, status))
     }
 
     /// Undecided: its core takes another task instead, or on a single core another task runs. These are the priorities of both. With fixed priorities,

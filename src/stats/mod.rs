@@ -142,7 +142,7 @@ impl Statistics {
                 }
                 EventKind::Suspended(task) => self.suspended(task, time_ns),
                 EventKind::TaskDeleted(task) => self.task_deleted(task, time_ns),
-                EventKind::TaskReported { task, state } => self.task_reported(task, state),
+                EventKind::TaskReported { task, state } => self.task_reported(task, state, time_ns),
                 EventKind::Priority { task, priority, change } => {
                     self.priority(task, priority, change, entities.priority_order(task));
                 }

@@ -215,11 +215,10 @@ impl Statistics {
     }
 
     /// The state of a task that does not run; since when is not known.
-    pub(super) fn task_reported(&mut self, task: TaskId, reported: ReportedState) {
-        if let Some(state) = self.touch(task)
-            && state.scheduling.report(reported)
-        {
-            (state.since_ns, state.is_woken, state.wait) = (None, false, None);
+    pub(super) fn task_reported(&mut self, task: TaskId, reported: ReportedState, time_ns: u64) {
+        if let Some(before) = self.touch(task).and_then(|state| state.scheduling.report(reported)) {
+            self.end_state(task, before, time_ns);
+            self.tasks[task.index()].since_ns = None;
         }
     }
 

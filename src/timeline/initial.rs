@@ -9,11 +9,10 @@ use crate::track::PrevState;
 impl Timeline {
     /// The state of a task that does not run.
     pub(super) fn task_reported(&mut self, task: TaskId, reported: ReportedState, at: &At<'_>) {
-        if !self.tasks[task.index()].scheduling.report(reported) {
-            return;
-        }
+        let Some(before) = self.tasks[task.index()].scheduling.report(reported) else { return };
         self.touch(task);
         self.drawn(task, at);
+        self.stop_waiting(task, before, at.time_ns);
         let state = match reported {
             ReportedState::Ready => PrevState::Ready,
             ReportedState::Waiting => PrevState::Waiting,

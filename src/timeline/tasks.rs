@@ -331,7 +331,7 @@ impl Timeline {
     }
 
     /// Ends the slice of a task that was waiting or suspended `before`, if it has one.
-    fn stop_waiting(&mut self, task: TaskId, before: TaskStatus, time_ns: u64) {
+    pub(super) fn stop_waiting(&mut self, task: TaskId, before: TaskStatus, time_ns: u64) {
         let state = &mut self.tasks[task.index()];
         if let Some(object) = state.waits_on.take().and_then(|wait| wait.object) {
             let waiters = &mut self.objects[object.index()].waiters;

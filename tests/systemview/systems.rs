@@ -19,6 +19,7 @@ pub fn scheduled(stream: &Stream) -> Vec<String> {
             EventKind::Ready { task, .. } => Some(format!("ready {}", name(task))),
             EventKind::Suspended(task) => Some(format!("suspend {}", name(task))),
             EventKind::TaskDeleted(task) => Some(format!("delete {}", name(task))),
+            EventKind::TaskReported { task, state } => Some(format!("{state:?} {}", name(task))),
             EventKind::Waiting(wait) => Some(format!("wait {:?}", wait.reason)),
             EventKind::IsrEnter(_) => Some("isr".to_owned()),
             EventKind::IsrExit(_) => Some("end".to_owned()),
@@ -209,6 +210,27 @@ fn a_switch_of_rt_thread_is_no_wait() {
     let after = ["isr", "ready worker", "ready worker", "end", "run worker", "run worker"];
     let version_4 = ["isr", "isr", "ready main", "end", "end", "run main", "isr", "end", "run IDLE"];
     assert_eq!(scheduled(&stream), [&["run worker", "wait NotRecorded", "run IDLE"], &after[..], &version_4].concat());
+}
+
+/// Since version 5, `rt_thread_resume` lets the resumed thread run before it records that this one is ready.
+#[test]
+fn a_thread_of_rt_thread_is_resumed_before_it_is_recorded() {
+    let mut stream = small("N=x,O=RTThread,D=y");
+    // The resumed thread waits again until its caller goes on. The next resume is another one.
+    stream.n(id::TASK_STOP_READY, &[1, 0]).n(id::TASK_START_EXEC, &[2]).n(id::TASK_STOP_READY, &[2, 0]);
+    stream
+        .n(id::TASK_STOP_READY, &[2, 0])
+        .n(id::TASK_START_EXEC, &[1])
+        .n(id::TASK_START_READY, &[2])
+        .n(id::TASK_START_READY, &[2]);
+    let late = ["run worker", "wait NotRecorded", "run main", "ready worker"];
+    // The caller had waited, or goes on for longer.
+    stream.n(id::TASK_STOP_READY, &[1, 0]).n(id::TASK_STOP_READY, &[1, 0]).n(id::TASK_START_EXEC, &[2]);
+    stream.n(id::TASK_STOP_READY, &[2, 0]).n(id::TASK_START_EXEC, &[1]).n(id::TASK_START_READY, &[2]);
+    stream.n(id::TASK_STOP_READY, &[1, 0]).n(id::TASK_START_EXEC, &[2]).n(id::TASK_STOP_READY, &[2, 0]);
+    stream.n(id::TASK_START_EXEC, &[1]).after(1_000, id::TASK_START_READY, &numbers(&[2]));
+    let waited = ["wait NotRecorded", "run worker", "run main", "ready worker"];
+    assert_eq!(scheduled(&stream), [&late[..], &waited, &["run worker", "run main", "ready worker"]].concat());
 }
 
 /// RT-Thread records the end of a delay as that of the thread's timer, which is part of the thread.

@@ -57,6 +57,35 @@ fn threads_are_suspended_and_aborted_by_calls() {
     assert_eq!(called(&stream), [&calls[..], &["begin k_thread_suspend", "end"]].concat());
 }
 
+/// Between the call and what it does, an interrupt may let another thread run. One that sleeps, or suspends itself, does so when it runs again.
+#[test]
+fn interrupts_come_before_a_call_has_done_its_work() {
+    let interrupted = |stream: &mut Stream| {
+        stream.n(id::ISR_ENTER, &[16]).n(id::TASK_START_READY, &[2]).n(id::ISR_EXIT, &[]).n(id::TASK_STOP_EXEC, &[]);
+        stream.n(id::TASK_START_EXEC, &[2]).n(id::TASK_STOP_EXEC, &[]).n(id::TASK_START_EXEC, &[1]);
+    };
+    let mut stream = zephyr();
+    interrupted(stream.n(SLEEP, &[5]));
+    let sleeps = ["isr", "ready worker", "end", "run worker", "run main"];
+    assert_eq!(scheduled(&stream), sleeps);
+    let mut stream = zephyr();
+    interrupted(stream.n(SUSPEND, &[MAIN]));
+    stream.n(id::TASK_STOP_READY, &[1, 24]).n(id::TASK_STOP_EXEC, &[]).n(id::IDLE, &[]).n(id::TASK_START_READY, &[1]);
+    stream.n(id::TASK_START_EXEC, &[1]).n(id::TASK_STOP_READY, &[1, 24]);
+    let again = ["suspend main", "run IDLE", "ready main", "run main", "wait NotRecorded"];
+    assert_eq!(scheduled(&stream), [&["suspend main"], &sleeps[..], &again].concat());
+}
+
+/// A thread that was suspended while it waited waits on when it is resumed.
+#[test]
+fn a_resumed_thread_may_still_wait() {
+    let mut stream = zephyr();
+    stream.n(SUSPEND, &[WORKER]).n(id::END_CALL, &[SUSPEND.into()]).n(RESUME, &[WORKER]).n(id::END_CALL, &[RESUME.into()]);
+    stream.n(SUSPEND, &[WORKER]).n(id::END_CALL, &[SUSPEND.into()]).n(RESUME, &[WORKER]).n(id::TASK_START_READY, &[2]);
+    stream.n(id::END_CALL, &[RESUME.into()]);
+    assert_eq!(scheduled(&stream), ["suspend worker", "Waiting worker", "suspend worker", "ready worker"]);
+}
+
 /// Mutexes change priorities as the program does.
 #[test]
 fn mutexes_lend_priorities() {
@@ -90,6 +119,11 @@ fn ends_of_calls_are_missing() {
     let conversion = convert(&stream.bytes, Cut::WHOLE);
     assert_eq!((lost(&conversion, losses::EXIT_MISSING).0, lost(&conversion, losses::SPAN_END_WITHOUT_BEGIN).0), (1, 0));
 
+    // If the timer's interrupt is recorded, each call is one of the thread.
+    let mut stream = zephyr();
+    stream.n(id::ISR_ENTER, &[15]).n(id::ISR_EXIT, &[]).n(RESUME, &[WORKER]).n(86, &[64]);
+    assert_eq!(called(&stream), ["begin k_thread_resume", "end", "k_mem_slab_free"]);
+
     let mut early = Stream::default();
     early.start(5_000, "N=x,D=y,O=Zephyr").task(1, 3, "main").n(126, &[MAIN]).n(id::TASK_STOP_EXEC, &[]);
     early.n(id::TASK_START_EXEC, &[1]).n(id::END_CALL, &[126]).n(id::IDLE, &[]);
@@ -98,11 +132,21 @@ fn ends_of_calls_are_missing() {
     assert_eq!((lost(&conversion, losses::EXIT_MISSING).0, lost(&conversion, losses::SPAN_END_WITHOUT_BEGIN).0), (1, 1));
 }
 
-/// The interrupt of the system timer is not recorded on a Cortex-M: what it does looks like that of the running thread.
+/// Versions before 4 do not record the interrupt of a Cortex-M's system timer: what it does looks like that of the running thread.
 #[test]
 fn the_end_of_a_sleep_is_that_of_the_timer() {
     let sleep = |stream: &mut Stream| {
         stream.n(id::TASK_START_EXEC, &[2]).n(SLEEP, &[5]).n(id::TASK_STOP_EXEC, &[]).n(id::TASK_START_EXEC, &[1]);
+    };
+    let from_isr = |stream: &Stream| {
+        let mut from_isr = Vec::new();
+        subject().resolve(&stream.bytes, 1 << 20, |batch, _| {
+            from_isr.extend(batch.events.iter().filter_map(|event| match event.kind {
+                EventKind::Ready { from_isr, .. } => Some(from_isr),
+                _ => None,
+            }));
+        });
+        from_isr
     };
     let mut stream = zephyr();
     sleep(&mut stream);
@@ -110,14 +154,15 @@ fn the_end_of_a_sleep_is_that_of_the_timer() {
     sleep(&mut stream);
     stream.n(WAKEUP, &[WORKER]).n(id::TASK_START_READY, &[2]).n(id::TASK_START_READY, &[2]);
     stream.n(id::TASK_STOP_EXEC, &[]).n(id::IDLE, &[]).n(id::TASK_START_READY, &[2]);
-    let mut from_isr = Vec::new();
-    subject().resolve(&stream.bytes, 1 << 20, |batch, _| {
-        from_isr.extend(batch.events.iter().filter_map(|event| match event.kind {
-            EventKind::Ready { from_isr, .. } => Some(from_isr),
-            _ => None,
-        }));
-    });
-    assert_eq!(from_isr, [true, false, false, true]);
+    assert_eq!(from_isr(&stream), [true, false, false, true]);
+    // A recorded interrupt ends the sleep. If it is that of the timer, all of its interrupts are recorded.
+    for (interrupt, later) in [(22, true), (15, false)] {
+        let mut stream = zephyr();
+        sleep(&mut stream);
+        stream.n(id::ISR_ENTER, &[interrupt]).n(id::TASK_START_READY, &[2]).n(id::ISR_EXIT, &[]).n(id::TASK_START_READY, &[2]);
+        sleep(&mut stream);
+        assert_eq!(from_isr(stream.n(id::TASK_START_READY, &[2])), [true, false, later]);
+    }
 }
 
 /// The ids of some functions are others in older versions, which the recorded ends show.

@@ -80,6 +80,8 @@ struct CoreState {
     woken: Option<TaskId>,
     /// Whether a call is open that began before it was known what runs.
     has_stray: bool,
+    /// RT-Thread: since when the present thread runs.
+    since: Nanos,
 }
 
 /// More texts are read again for each message.
@@ -183,13 +185,18 @@ struct InputResolver {
     pending: Vec<LossNote>,
     /// The open functions of each lane.
     open_functions: FxHashMap<LaneId, OpenFunctions>,
-    /// Zephyr: the threads that sleep.
+    /// Zephyr: the threads that sleep, and the one that has begun to suspend itself.
     sleepers: FxHashSet<TaskId>,
+    suspending: Option<TaskId>,
     /// ThreadX: the threads that are known to be ready, to wait or to be suspended.
     alive: FxHashSet<TaskId>,
+    /// RT-Thread: the threads that another one has kept from running, and that one.
+    kept_by: FxHashMap<TaskId, TaskId>,
     /// Whether its version records that a thread that sleeps, or another one that is suspended, stops being ready: then it does so there, not at the call.
     sleeps_are_recorded: bool,
     suspensions_are_recorded: bool,
+    /// Whether the interrupt of the system timer is recorded.
+    timer_is_recorded: bool,
 }
 
 /// Turns packets into events.
@@ -303,10 +310,13 @@ impl Resolver {
                 made_up_overflows: setup.facts.made_up_overflows(&setup.sessions),
                 pending: Vec::new(),
                 open_functions: FxHashMap::default(),
+                kept_by: FxHashMap::default(),
                 sleepers: FxHashSet::default(),
+                suspending: None,
                 alive: FxHashSet::default(),
                 sleeps_are_recorded: false,
                 suspensions_are_recorded: false,
+                timer_is_recorded: false,
             });
         }
         allocations.sort_unstable();
@@ -662,7 +672,9 @@ impl InputResolver {
         }
         self.open_functions.clear();
         self.sleepers.clear();
+        self.suspending = None;
         self.alive.clear();
+        self.kept_by.clear();
     }
 
     /// Resolves some packets of a part.

@@ -1,5 +1,6 @@
 //! The events of each packet.
 
+mod rt_thread;
 mod threadx;
 mod zephyr;
 
@@ -29,6 +30,9 @@ const NESTING_LIMIT: usize = 256;
 
 /// Zephyr's function that takes a block of a slab.
 const ZEPHYR_SLAB_ALLOC: u16 = 85;
+
+/// The exception of the system timer of ARM's microcontrollers.
+const SYSTICK: u32 = 15;
 
 /// The argument of a call that says that an item is only looked at.
 const JUST_PEEK: usize = 3;
@@ -68,6 +72,7 @@ impl<'b> Scene<'_, 'b, '_> {
         match packet {
             id::ISR_ENTER => {
                 let number = self.payload.number();
+                self.input.timer_is_recorded |= number == SYSTICK;
                 let (core, session) = (self.core(), self.input.session);
                 let isr = self.context.shared.isr(core, number, session, self.out.entities);
                 if let Some(isr) = self.known(isr) {
@@ -81,6 +86,8 @@ impl<'b> Scene<'_, 'b, '_> {
             id::ISR_EXIT | id::ISR_TO_SCHEDULER => match self.state().isrs.pop() {
                 Some(isr) => {
                     self.push(EventKind::IsrExit(isr));
+                    // It may have kept the running thread from sleeping. What follows shows that.
+                    self.state().is_sleeping &= self.input.sleeps_are_recorded;
                     self.switch_if_due();
                 }
                 None => self.out.ledger.enter(losses::ISR_EXIT_WITHOUT_ENTER, self.at.offset, 0),
@@ -118,12 +125,12 @@ impl<'b> Scene<'_, 'b, '_> {
                 if let Some(task) = task
                     && !(is_elsewhere && self.has_copies())
                     // It was ready, and is now in the list of another priority.
-                    && !(is_moving || moved == Some(task) || self.input.is_no_wake_up)
+                    && !(is_moving || moved == Some(task) || self.input.is_no_wake_up || self.is_late(task))
                 {
                     if self.context.shared.hooks == Hooks::ThreadX {
                         self.input.alive.insert(task);
                     }
-                    let from_isr = from_isr || self.is_by_untraced_timer(task);
+                    let from_isr = self.is_by_untraced_timer(task) || from_isr;
                     self.push(EventKind::Ready { task, from_isr });
                 }
                 if std::mem::take(&mut self.input.is_due) {
@@ -304,6 +311,9 @@ impl<'b> Scene<'_, 'b, '_> {
         if std::mem::take(&mut self.state().has_stray) {
             self.end_stray_calls();
         }
+        if self.context.shared.hooks == Hooks::RtThread {
+            self.note_switch(task);
+        }
         let state = self.state();
         (state.is_sleeping, state.is_locking, state.aborted, state.woken) = (false, false, None, None);
         (state.running, state.is_idle, state.has_reason, state.hooked) = (Some(task), is_idle, false, None);
@@ -375,6 +385,8 @@ impl<'b> Scene<'_, 'b, '_> {
         } else if self.state().is_sleeping {
             self.input.sleepers.insert(task);
             WaitReason::Delay
+        } else if self.input.suspending.take() == Some(task) {
+            return self.push(EventKind::Suspended(task));
         } else {
             WaitReason::NotRecorded
         };
@@ -862,6 +874,7 @@ impl<'b> Scene<'_, 'b, '_> {
             Role::SetPriority => state.moved = None,
             Role::DeleteTask => state.aborted = None,
             Role::Sleep => state.is_sleeping = false,
+            Role::Wake => self.still_waits(),
             _ => {}
         }
         let start = self.out.batch.args.len();

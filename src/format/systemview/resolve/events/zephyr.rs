@@ -3,18 +3,28 @@
 use super::super::super::descriptions::Role;
 use super::super::super::hooks::Hooks;
 use super::Scene;
-use crate::model::{Args, EventKind, LaneId, OpenFunctions, PriorityChange, TaskId, losses};
+use crate::model::{Args, EventKind, LaneId, OpenFunctions, PriorityChange, ReportedState, TaskId, losses};
 
 impl Scene<'_, '_, '_> {
-    /// Whether Zephyr's system timer makes a thread ready, whose interrupt is not recorded on ARM's microcontrollers: the idle thread makes nobody ready,
-    /// and only two functions end the sleep of another thread.
+    /// Whether Zephyr's system timer makes a thread ready, whose interrupt versions before 4 do not record on ARM's microcontrollers: the idle thread
+    /// makes nobody ready, and only two functions end the sleep of another thread.
     pub(super) fn is_by_untraced_timer(&mut self, task: TaskId) -> bool {
         if self.context.shared.hooks != Hooks::Zephyr {
             return false;
         }
         let has_slept = self.input.sleepers.remove(&task);
+        self.input.suspending.take_if(|one| *one == task);
+        let is_recorded = self.input.timer_is_recorded;
         let state = self.state();
-        state.is_idle || has_slept && state.woken != Some(task)
+        let is_woken = state.woken.take_if(|one| *one == task).is_some();
+        !is_recorded && state.isrs.is_empty() && (state.is_idle || has_slept && !is_woken)
+    }
+
+    /// A call that resumes a thread ends, and has not made it ready: what it waited for when it was suspended has not come.
+    pub(super) fn still_waits(&mut self) {
+        if let Some(task) = self.state().woken.take() {
+            self.push(EventKind::TaskReported { task, state: ReportedState::Waiting });
+        }
     }
 
     /// All calls of a task have ended with it.
@@ -39,11 +49,13 @@ impl Scene<'_, '_, '_> {
     }
 
     /// Zephyr does not record the ends of calls that suspend or resume a thread and have nothing to do. There are no others of the thread in them, but
-    /// maybe those of the timer's interrupt, which is not recorded and can call only some functions.
+    /// maybe those of the timer's interrupt, if that is not recorded. It can call only some functions.
     pub(super) fn end_leaf(&mut self, lane: LaneId, next: u16, role: Role) {
         let innermost = self.input.open_functions.get(&lane).and_then(OpenFunctions::innermost);
         let Some(event) = innermost.and_then(|event| u16::try_from(event).ok()) else { return };
-        let is_threads_own = event == next || matches!(role, Role::Sleep | Role::Yield | Role::Lock | Role::Unlock);
+        let is_threads_own = self.input.timer_is_recorded
+            || event == next
+            || matches!(role, Role::Sleep | Role::Yield | Role::Lock | Role::Unlock);
         if is_threads_own && self.context.shared.is_leaf(event) {
             self.exit(lane, u64::from(event), Args::NONE);
             self.out.ledger.enter(losses::EXIT_MISSING, self.at.offset, 0);
@@ -58,6 +70,9 @@ impl Scene<'_, '_, '_> {
             Role::Suspend => {
                 self.input.sleepers.remove(&task);
                 self.state().has_reason |= is_own;
+                if is_own {
+                    self.input.suspending = Some(task);
+                }
                 if is_own || !self.input.suspensions_are_recorded {
                     self.push(EventKind::Suspended(task));
                 }
