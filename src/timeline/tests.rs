@@ -419,6 +419,11 @@ fn a_state_that_the_target_reports_is_drawn() {
     assert_eq!(reported(Deleted, EventKind::SwitchedIn(other)), [(10, PrevState::Deleted)]);
     // A loss begins at the event before it.
     assert_eq!(reported(Ready, EventKind::Loss(0)), [(10, PrevState::Unknown)]);
+    // One that was suspended is resumed, and waits on.
+    let waits = EventKind::TaskReported { task, state: Waiting };
+    let resumed =
+        states(&[(5, EventKind::SwitchedIn(other)), (10, EventKind::Suspended(task)), (15, waits), (20, ready), (30, runs)]);
+    assert_eq!(resumed, [(10, PrevState::Suspended), (15, PrevState::Waiting)]);
 }
 
 #[test]

@@ -118,19 +118,20 @@ impl<'b> Scene<'_, 'b, '_> {
                 let is_elsewhere = state.is_idle && state.isrs.is_empty();
                 let from_isr = !state.isrs.is_empty();
                 let (is_moving, moved) = (state.is_moving.is_some() && !from_isr, state.moved.filter(|_| !from_isr));
-                let task = self.task();
+                let (task, hooks) = (self.task(), self.context.shared.hooks);
                 if self.state().running == task {
                     (self.state().is_leaving, self.state().is_sleeping) = (false, false);
                 }
                 if let Some(task) = task
                     && !(is_elsewhere && self.has_copies())
                     // It was ready, and is now in the list of another priority.
-                    && !(is_moving || moved == Some(task) || self.input.is_no_wake_up || self.is_late(task))
+                    && !(is_moving || moved == Some(task) || self.input.is_no_wake_up)
+                    && !(hooks == Hooks::RtThread && self.is_late(task))
                 {
-                    if self.context.shared.hooks == Hooks::ThreadX {
+                    if hooks == Hooks::ThreadX {
                         self.input.alive.insert(task);
                     }
-                    let from_isr = self.is_by_untraced_timer(task) || from_isr;
+                    let from_isr = hooks == Hooks::Zephyr && self.is_by_untraced_timer(task) || from_isr;
                     self.push(EventKind::Ready { task, from_isr });
                 }
                 if std::mem::take(&mut self.input.is_due) {

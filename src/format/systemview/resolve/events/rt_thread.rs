@@ -1,6 +1,5 @@
 //! What RT-Thread's hooks record late: since version 5, that a thread was resumed.
 
-use super::super::super::hooks::Hooks;
 use super::Scene;
 use crate::model::TaskId;
 
@@ -25,11 +24,8 @@ impl Scene<'_, '_, '_> {
     /// `rt_thread_resume` lets the resumed thread run if it has the higher priority, and records that it is ready when the caller goes on.
     pub(super) fn is_late(&mut self, resumed: TaskId) -> bool {
         let time = self.at.time;
-        if self.context.shared.hooks != Hooks::RtThread || !self.state().isrs.is_empty() {
-            return false;
-        }
         let state = self.state();
-        let (since, caller) = (state.since, state.running);
+        let (since, caller) = (state.since, state.running.filter(|_| state.isrs.is_empty()));
         let kept_by = caller.and_then(|caller| self.input.kept_by.remove(&caller));
         kept_by == Some(resumed) && time.0.saturating_sub(since.0) < REST_OF_CALL_NS
     }

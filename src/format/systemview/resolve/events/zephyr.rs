@@ -9,9 +9,6 @@ impl Scene<'_, '_, '_> {
     /// Whether Zephyr's system timer makes a thread ready, whose interrupt versions before 4 do not record on ARM's microcontrollers: the idle thread
     /// makes nobody ready, and only two functions end the sleep of another thread.
     pub(super) fn is_by_untraced_timer(&mut self, task: TaskId) -> bool {
-        if self.context.shared.hooks != Hooks::Zephyr {
-            return false;
-        }
         let has_slept = self.input.sleepers.remove(&task);
         self.input.suspending.take_if(|one| *one == task);
         let is_recorded = self.input.timer_is_recorded;
