@@ -17,7 +17,7 @@ use crate::metrics::check::{Outcome, Verdict, check};
 use crate::metrics::{Figure, list, text};
 use crate::model::counted;
 use crate::report::stats::doubts;
-use crate::report::{Case, CaseOutcome, InputReport, Problem, Suite, TOOL_VERSION, junit_document};
+use crate::report::{Case, CaseOutcome, InputReport, Problem, Suite, TOOL_VERSION, joined, junit_document};
 use crate::stats::text::markdown_escaped;
 
 #[derive(Debug, ClapArgs)]
@@ -164,14 +164,15 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
         // Tables of all would hide the broken ones.
         let only_broken = checked.len() > 1 && reading.verbosity != Verbosity::Verbose;
         let show = if args.md { Checked::markdown } else { Checked::table };
-        let mut text = String::new();
+        let mut parts: Vec<(String, bool)> = Vec::new();
         let mut was_table = false;
-        for part in checked.iter().filter_map(|one| show(one, only_broken)) {
+        for (one, part) in checked.iter().filter_map(|one| Some((one, show(one, only_broken)?))) {
             let is_table = part.lines().nth(1).is_some();
-            text += if (is_table || was_table) && !text.is_empty() { "\n" } else { "" };
-            text += &part;
+            let blank = if (is_table || was_table) && !parts.is_empty() { "\n" } else { "" };
+            parts.push((format!("{blank}{part}"), !one.is_kept()));
             was_table = is_table;
         }
+        let mut text = if args.md { joined(&parts) } else { parts.into_iter().map(|(part, _)| part).collect() };
         if checked.len() > 1 {
             text += &total(&checked);
         }

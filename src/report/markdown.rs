@@ -5,8 +5,8 @@ use super::{InputReport, InputStatus, Report};
 use crate::model::counted;
 use crate::stats::text::markdown_escaped;
 
-/// GitHub takes no more than 1 MiB for the summary of a step, and drops larger ones.
-const BYTES_MAX: usize = 900 << 10;
+/// GitHub takes no more than 1 MiB for the summary of a step, and drops larger ones. The action writes two texts into one.
+const BYTES_MAX: usize = 450 << 10;
 
 /// The report as a Markdown document. Of very many inputs, those that are as they should be are left out, and counted.
 #[must_use]
@@ -16,23 +16,34 @@ pub fn markdown(report: &Report) -> String {
 
 fn limited(report: &Report, bytes_max: usize) -> String {
     let inputs = &report.inputs;
-    let mut text = format!("### traceconv: {}\n\n", totals(inputs));
+    let text = format!("### traceconv: {}\n\n", totals(inputs));
     if inputs.is_empty() {
         return text;
     }
-    text += "| File | Format | Duration | Time | Events | Lost | Status |\n|:--|:--|--:|:--|--:|--:|:--|\n";
-    let lines: Vec<String> = inputs.iter().map(line).collect();
-    let is_short = lines.iter().map(String::len).sum::<usize>() <= bytes_max;
-    let mut left_out = 0;
-    for (input, line) in inputs.iter().zip(&lines) {
-        if is_short || (is_notable(input) && text.len() + line.len() <= bytes_max) {
-            text += line;
+    let heading = "| File | Format | Duration | Time | Events | Lost | Status |\n|:--|:--|--:|:--|--:|--:|:--|\n";
+    let lines: Vec<(String, bool)> = inputs.iter().map(|input| (line(input), is_notable(input))).collect();
+    text + heading + &fitting(&lines, bytes_max)
+}
+
+/// The parts of a summary, one after the other, each with whether it is notable.
+#[must_use]
+pub fn joined(parts: &[(String, bool)]) -> String {
+    fitting(parts, BYTES_MAX)
+}
+
+/// All parts, or the notable ones that there is room for.
+fn fitting(parts: &[(String, bool)], bytes_max: usize) -> String {
+    let is_short = parts.iter().map(|(part, _)| part.len()).sum::<usize>() <= bytes_max;
+    let (mut text, mut left_out) = (String::new(), 0);
+    for (part, is_notable) in parts {
+        if is_short || (*is_notable && text.len() + part.len() <= bytes_max) {
+            text += part;
         } else {
             left_out += 1;
         }
     }
     if left_out > 0 {
-        text += &format!("\n... and {left_out} more, left out because the table would be too long.\n");
+        text += &format!("\n... and {left_out} more, left out because the text would be too long.\n");
     }
     text
 }
@@ -110,7 +121,7 @@ mod tests {
         report.inputs.splice(2..2, (0..500).map(|_| InputReport { losses: Vec::new(), ..example() }));
         let text = limited(&report, 10_000);
         assert!(text.contains("**too much lost**") && text.contains("**failed**"));
-        assert!(text.ends_with("\n... and 501 more, left out because the table would be too long.\n"), "{text}");
+        assert!(text.ends_with("\n... and 501 more, left out because the text would be too long.\n"), "{text}");
         report.inputs.iter_mut().for_each(|input| input.status = Some(InputStatus::Failed));
         assert!(limited(&report, 10_000).len() < 10_200);
     }

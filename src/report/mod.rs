@@ -29,7 +29,7 @@ pub use junit::junit;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use junit::{Case, CaseOutcome, Problem, Suite, junit_document};
-pub use markdown::{markdown, totals};
+pub use markdown::{joined, markdown, totals};
 pub use table::{Row, table};
 pub use text::{name_in_sentence, summary, warning_of_format, without_events};
 
