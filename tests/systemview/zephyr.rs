@@ -121,8 +121,9 @@ fn ends_of_calls_are_missing() {
 
     // If the timer's interrupt is recorded, each call is one of the thread.
     let mut stream = zephyr();
-    stream.n(id::ISR_ENTER, &[15]).n(id::ISR_EXIT, &[]).n(RESUME, &[WORKER]).n(86, &[64]);
-    assert_eq!(called(&stream), ["begin k_thread_resume", "end", "k_mem_slab_free"]);
+    stream.n(id::ISR_ENTER, &[15]).n(id::ISR_EXIT, &[]).n(RESUME, &[WORKER]).n(id::END_CALL, &[RESUME.into()]);
+    stream.n(RESUME, &[WORKER]).n(86, &[64]);
+    assert_eq!(called(&stream), [&resumes[..], &["k_mem_slab_free"]].concat());
 
     let mut early = Stream::default();
     early.start(5_000, "N=x,D=y,O=Zephyr").task(1, 3, "main").n(126, &[MAIN]).n(id::TASK_STOP_EXEC, &[]);

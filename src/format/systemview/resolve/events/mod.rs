@@ -86,7 +86,7 @@ impl<'b> Scene<'_, 'b, '_> {
             id::ISR_EXIT | id::ISR_TO_SCHEDULER => match self.state().isrs.pop() {
                 Some(isr) => {
                     self.push(EventKind::IsrExit(isr));
-                    // It may have kept the running thread from sleeping. What follows shows that.
+                    // It may have kept the running thread from sleeping. The next packets show that.
                     self.state().is_sleeping &= self.input.sleeps_are_recorded;
                     self.switch_if_due();
                 }

@@ -1,9 +1,9 @@
-//! What RT-Thread's hooks record late: since version 5, that a thread was resumed.
+//! RT-Thread's hooks record late, since version 5, that a thread was resumed.
 
 use super::Scene;
 use crate::model::TaskId;
 
-/// What is left to do of a call when its thread runs again, in nanoseconds.
+/// How long the rest of a call takes when its thread runs again, in nanoseconds.
 const REST_OF_CALL_NS: u64 = 50_000;
 
 impl Scene<'_, '_, '_> {

@@ -17,7 +17,7 @@ impl Scene<'_, '_, '_> {
         !is_recorded && state.isrs.is_empty() && (state.is_idle || has_slept && !is_woken)
     }
 
-    /// A call that resumes a thread ends, and has not made it ready: what it waited for when it was suspended has not come.
+    /// A call that resumes a thread ends, and has not made it ready: the thread goes on with the wait in which it was suspended.
     pub(super) fn still_waits(&mut self) {
         if let Some(task) = self.state().woken.take() {
             self.push(EventKind::TaskReported { task, state: ReportedState::Waiting });
