@@ -104,10 +104,10 @@ fn a_qs_target_takes_commands() {
     let size = recording.len().to_string();
     let args = ["--protocol", "qs", "--reset", "--command", "7 100 0x200", "--size", &size];
     play(&desk, &args, |mut stream| {
-        // Frames: number, id, data, checksum, flag.
-        assert_eq!(read::<4>(&mut stream), [0, 2, 0xFD, 0x7E]);
+        // Frames: number (a target that was just reset expects 1), id, data, checksum, flag.
+        assert_eq!(read::<4>(&mut stream), [1, 2, 0xFC, 0x7E]);
         let command = read::<17>(&mut stream);
-        assert_eq!(command[..15], [1, 1, 7, 100, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(command[..15], [2, 1, 7, 100, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0]);
         assert_eq!(command[16], 0x7E);
         stream.write_all(&recording).unwrap();
         drain(stream);
