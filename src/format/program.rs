@@ -7,20 +7,15 @@ use super::{FormatOptions, OptionError, OptionKind, OptionSpec};
 use crate::symbols::{Function, Symbols};
 
 /// The program.
-pub const ELF: OptionSpec = OptionSpec {
-    name: "elf",
-    kind: OptionKind::File("FILE"),
-    repeatable: false,
-    help: "The program that ran on the target: names of functions, files and lines",
-};
+pub const ELF: OptionSpec =
+    OptionSpec::once("elf", OptionKind::File("FILE"), "The program that ran on the target: names of functions, files and lines");
 
 /// Of formats that record a checksum of the program, or names of its functions: no other program is taken.
-pub const REQUIRE_MATCH: OptionSpec = OptionSpec {
-    name: "require-elf-match",
-    kind: OptionKind::Flag,
-    repeatable: false,
-    help: "Refuse a program that is not known from the capture to be the one that ran",
-};
+pub const REQUIRE_MATCH: OptionSpec = OptionSpec::once(
+    "require-elf-match",
+    OptionKind::Flag,
+    "Refuse a program that is not known from the capture to be the one that ran",
+);
 
 /// The program, as given.
 #[derive(Clone, Debug)]

@@ -27,24 +27,21 @@ pub struct Itm;
 
 const OPTIONS: &[OptionSpec] = &[
     ELF,
-    OptionSpec {
-        name: "itm-port",
-        kind: OptionKind::Text("N=KIND[:NAME]"),
-        repeatable: true,
-        help: "The content of a stimulus port: text, unsigned, signed or float (a counter), hex (instants) or none",
-    },
-    OptionSpec {
-        name: "itm-sample-period",
-        kind: OptionKind::Text("N"),
-        repeatable: false,
-        help: "Ticks between samples of the program counter: the time base of a stream without time stamps",
-    },
-    OptionSpec {
-        name: "tpiu-source",
-        kind: OptionKind::Text("ID"),
-        repeatable: false,
-        help: "The source in CoreSight frames that is the ITM stream, 1 to 111; none: there are no frames",
-    },
+    OptionSpec::repeated(
+        "itm-port",
+        OptionKind::Text("N=KIND[:NAME]"),
+        "The content of a stimulus port: text, unsigned, signed or float (a counter), hex (instants) or none",
+    ),
+    OptionSpec::once(
+        "itm-sample-period",
+        OptionKind::Text("N"),
+        "Ticks between samples of the program counter: the time base of a stream without time stamps",
+    ),
+    OptionSpec::once(
+        "tpiu-source",
+        OptionKind::Text("ID"),
+        "The source in CoreSight frames that is the ITM stream, 1 to 111; none: there are no frames",
+    ),
 ];
 
 impl Format for Itm {

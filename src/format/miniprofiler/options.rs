@@ -15,24 +15,13 @@ use super::record::{Metadata, TIMER_HZ};
 pub const SPECS: &[OptionSpec] = &[
     ELF,
     REQUIRE_MATCH,
-    OptionSpec {
-        name: "time-unit",
-        kind: OptionKind::Text("UNIT"),
-        repeatable: false,
-        help: "The unit of times: us (as in the protocol), ns, ms, timer (ticks of the profiling timer) or cpu (ticks of the processor's clock)",
-    },
-    OptionSpec {
-        name: "min-duration",
-        kind: OptionKind::Text("TIME"),
-        repeatable: false,
-        help: "Leave out calls that are shorter, e.g. 5us",
-    },
-    OptionSpec {
-        name: "function",
-        kind: OptionKind::Text("REGEX"),
-        repeatable: false,
-        help: "Leave out calls of functions whose names do not match",
-    },
+    OptionSpec::once(
+        "time-unit",
+        OptionKind::Text("UNIT"),
+        "The unit of times: us (as in the protocol), ns, ms, timer (ticks of the profiling timer) or cpu (ticks of the processor's clock)",
+    ),
+    OptionSpec::once("min-duration", OptionKind::Text("TIME"), "Leave out calls that are shorter, e.g. 5us"),
+    OptionSpec::once("function", OptionKind::Text("REGEX"), "Leave out calls of functions whose names do not match"),
 ];
 
 /// The unit of the times on the wire.

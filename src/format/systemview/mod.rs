@@ -36,12 +36,11 @@ pub struct SystemView;
 const OPTIONS: &[OptionSpec] = &[
     ELF,
     REQUIRE_MATCH,
-    OptionSpec {
-        name: "systemview-desc",
-        kind: OptionKind::File("FILE"),
-        repeatable: true,
-        help: "Names and parameters of events: a SYSVIEW_….txt of the operating system or of a module",
-    },
+    OptionSpec::repeated(
+        "systemview-desc",
+        OptionKind::File("FILE"),
+        "Names and parameters of events: a SYSVIEW_….txt of the operating system or of a module",
+    ),
 ];
 
 impl Format for SystemView {

@@ -37,12 +37,11 @@ use resolve::Program;
 use scan::Scanner;
 
 /// Several cores without a common kernel.
-const SEPARATE: OptionSpec = OptionSpec {
-    name: CORES_SEPARATE,
-    kind: OptionKind::Flag,
-    repeatable: false,
-    help: "Each input is of a core with a program of its own: the same id means different things (default: inferred from the names)",
-};
+const SEPARATE: OptionSpec = OptionSpec::once(
+    CORES_SEPARATE,
+    OptionKind::Flag,
+    "Each input is of a core with a program of its own: the same id means different things (default: inferred from the names)",
+);
 
 /// The format's entry in the registry.
 pub struct Tonbandgeraet;

@@ -23,12 +23,11 @@ use scan::Scanner;
 /// The format's entry in the registry.
 pub struct TraceX;
 
-const OPTIONS: &[OptionSpec] = &[OptionSpec {
-    name: "tracex-events",
-    kind: OptionKind::File("FILE"),
-    repeatable: true,
-    help: "Names of user events and of their fields: a .trxc file of TraceX",
-}];
+const OPTIONS: &[OptionSpec] = &[OptionSpec::repeated(
+    "tracex-events",
+    OptionKind::File("FILE"),
+    "Names of user events and of their fields: a .trxc file of TraceX",
+)];
 
 impl Format for TraceX {
     fn name(&self) -> &'static str {

@@ -30,42 +30,36 @@ use timer::TimerOptions;
 pub struct Tsp;
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "tick-hz",
-        kind: OptionKind::Text("N"),
-        repeatable: false,
-        help: "Kernel ticks per second, if the capture does not record it (default 1000)",
-    },
-    OptionSpec {
-        name: "timer-hz",
-        kind: OptionKind::Text("N"),
-        repeatable: false,
-        help: "Counts per second of the timer within the tick (default: one period per tick)",
-    },
-    OptionSpec {
-        name: "timer-max",
-        kind: OptionKind::Text("N"),
-        repeatable: false,
-        help: "Largest value of the timer within the tick (default: inferred from the data)",
-    },
-    OptionSpec {
-        name: "timer-dir",
-        kind: OptionKind::Text("up|down"),
-        repeatable: false,
-        help: "Whether the timer within the tick counts up or down (default: inferred from the data)",
-    },
-    OptionSpec {
-        name: "tick-mod",
-        kind: OptionKind::Text("N"),
-        repeatable: false,
-        help: "Number of values of the tick count (default: inferred from the data, else 65536)",
-    },
-    OptionSpec {
-        name: "tsp-len",
-        kind: OptionKind::Text("ID=N"),
-        repeatable: true,
-        help: "Packets of this id have N bytes of data (default: from the protocol's table, else inferred)",
-    },
+    OptionSpec::once(
+        "tick-hz",
+        OptionKind::Text("N"),
+        "Kernel ticks per second, if the capture does not record it (default 1000)",
+    ),
+    OptionSpec::once(
+        "timer-hz",
+        OptionKind::Text("N"),
+        "Counts per second of the timer within the tick (default: one period per tick)",
+    ),
+    OptionSpec::once(
+        "timer-max",
+        OptionKind::Text("N"),
+        "Largest value of the timer within the tick (default: inferred from the data)",
+    ),
+    OptionSpec::once(
+        "timer-dir",
+        OptionKind::Text("up|down"),
+        "Whether the timer within the tick counts up or down (default: inferred from the data)",
+    ),
+    OptionSpec::once(
+        "tick-mod",
+        OptionKind::Text("N"),
+        "Number of values of the tick count (default: inferred from the data, else 65536)",
+    ),
+    OptionSpec::repeated(
+        "tsp-len",
+        OptionKind::Text("ID=N"),
+        "Packets of this id have N bytes of data (default: from the protocol's table, else inferred)",
+    ),
 ];
 
 impl Format for Tsp {
