@@ -254,6 +254,9 @@ losses! {
     }
 }
 
+/// Advice for many codes, with its short name in the tables.
+const SHARED: [(&str, &str); 3] = [("path", LINK), ("version", VERSION), ("nothing", NOTHING)];
+
 /// The table as a page of the documentation, in Markdown.
 #[must_use]
 pub fn loss_codes_page() -> String {
@@ -263,14 +266,18 @@ pub fn loss_codes_page() -> String {
          Broken input is not an error. Whatever could not be converted, and whatever had to be corrected, is counted in the report \
          (`losses` and `repairs` of each input) under one of these codes, with its number of cases, the offset of the first one, and how \
          many events are lost at least. A *loss* means that something is missing from the trace; `--strict` and `--max-lost` count losses. \
-         A *repair* means that everything is there, but something was corrected or assumed.\n",
+         A *repair* means that everything is there, but something was corrected or assumed.\n\n\
+         Many codes have the same advice. The tables refer to it by a short name:\n\n",
     );
+    // Writing to a string cannot fail.
+    let _ = SHARED.iter().try_for_each(|(word, advice)| writeln!(page, "- *{word}*: {advice}"));
     for group in LOSSES {
-        // Writing to a string cannot fail.
         let _ = write!(page, "\n## {}\n\n| Code | | Meaning | What to do |\n|---|---|---|---|\n", group.title);
         for kind in group.kinds {
             let severity = if kind.severity == Severity::Loss { "loss" } else { "repair" };
-            let _ = writeln!(page, "| `{}` | {severity} | {} | {} |", kind.code, kind.text, kind.advice);
+            let shared = SHARED.iter().find(|(_, advice)| *advice == kind.advice);
+            let advice = shared.map_or_else(|| kind.advice.to_owned(), |(word, _)| format!("*{word}*"));
+            let _ = writeln!(page, "| `{}` | {severity} | {} | {advice} |", kind.code, kind.text);
         }
     }
     page
@@ -291,5 +298,14 @@ mod tests {
             assert!(!kind.text.ends_with('.') && kind.advice.ends_with('.'), "{}", kind.code);
         }
         assert!(codes.len() > 80);
+    }
+
+    #[test]
+    fn the_page_says_shared_advice_once() {
+        let page = loss_codes_page();
+        for (word, advice) in SHARED {
+            assert_eq!(page.matches(advice).count(), 1, "{advice}");
+            assert!(page.matches(&format!("| *{word}* |")).count() > 10, "{word}");
+        }
     }
 }
