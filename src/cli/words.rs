@@ -50,9 +50,11 @@ const OPTIONAL: [(&str, &str); 4] = [("export", "export"), ("record", "record"),
 
 /// A message if this build lacks the command: its options are unknown then, too.
 pub(super) fn left_out(words: &[OsString]) -> Option<String> {
-    let word = words.get(1)?;
+    let first = words.get(1)?;
+    let is_asked_for = first == "help";
+    let word = if is_asked_for { words.get(2)? } else { first };
     let (name, feature) = OPTIONAL.into_iter().find(|(name, _)| word == name && !is_command(name))?;
-    let is_input = Path::new(word).is_file();
+    let is_input = !is_asked_for && Path::new(word).is_file();
     (!is_input).then(|| {
         format!(
             "this program was built without the command `{name}`; build it with the feature {feature}, in a checkout with \
@@ -119,9 +121,11 @@ mod tests {
         for (name, feature) in OPTIONAL {
             let said = message(&format!("traceconv {name} --option x"));
             assert_eq!(said.is_some(), !is_command(name), "{said:?}");
-            assert!(said.is_none_or(|said| said.contains(&format!("--features {feature}`"))));
+            assert!(said.as_ref().is_none_or(|said| said.contains(&format!("--features {feature}`"))));
+            assert_eq!(message(&format!("traceconv help {name}")), said);
         }
         assert_eq!((message("traceconv"), message("traceconv stats"), message("traceconv exports")), (None, None, None));
+        assert_eq!((message("traceconv help"), message("traceconv help stats")), (None, None));
     }
 
     #[test]
