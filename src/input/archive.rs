@@ -12,7 +12,7 @@ use zip::ZipArchive;
 use zip::read::{ZipFile, read_zipfile_from_stream};
 
 use super::layer::decompressed;
-use super::{Bytes, Damage, Input, InputError, ReadOptions, beginning, is_compressed};
+use super::{Bytes, COMPRESSED_HEAD_BYTES, Damage, Input, InputError, ReadOptions, beginning, is_compressed};
 use crate::model::losses;
 
 /// More members than this are an attack or a mistake.
@@ -20,9 +20,6 @@ const MEMBERS_MAX: usize = 100_000;
 
 /// The number of bytes that show whether a file is an archive: a block of tar.
 const HEAD_BYTES: usize = 512;
-
-/// The same for a compressed file: nothing of a block of zstd can be decompressed before its end, and it has up to 128 KiB.
-pub const COMPRESSED_HEAD_BYTES: usize = 192 << 10;
 
 /// An opened archive.
 pub struct Archive {

@@ -149,6 +149,11 @@ pub fn is_compressed(head: &[u8]) -> bool {
     matches!(Layer::sniff(head), Some(Layer::Gzip | Layer::Zstd))
 }
 
+/// The number of a file's first bytes that show the beginning of its content: nothing of a block of zstd can be decompressed before its end,
+/// and it has up to 128 KiB.
+#[cfg(feature = "compress")]
+pub const COMPRESSED_HEAD_BYTES: usize = 192 << 10;
+
 /// The first bytes of the content of a file, from the file's first bytes: decompressed if they are compressed.
 #[cfg(feature = "compress")]
 #[must_use]

@@ -4,7 +4,6 @@
 //! A recording may begin or end like that itself. So it is left out only if less is lost then.
 
 use super::detect::{DetectError, detect};
-use super::spool::Spool;
 use super::trial::lost;
 use super::{Damage, Input, InputError, ReadOptions};
 use crate::format::Format;
@@ -46,26 +45,20 @@ impl Input {
         if before.is_none() && after.is_none() {
             return Ok(None);
         }
-        let recording = rest.get(before.map_or(0, |margin| margin.len)..).unwrap_or_default();
-        let mut spool = Spool::new(options);
-        recording.chunks(1 << 20).try_for_each(|piece| spool.push(piece))?;
-        if self.was_cut_short() {
-            return Err(InputError::CutShort);
-        }
-        let mut damages = self.damages.clone();
-        let (start, end) = (before.map_or(0, |margin| margin.len as u64), recording.len() as u64);
-        damages.iter_mut().for_each(|damage| damage.offset = damage.offset.saturating_sub(start).min(end));
+        let start = before.map_or(0, |margin| margin.len);
+        let mut input = self.of_pieces(std::iter::once(start..rest.len()), options)?;
+        let (start, len) = (start as u64, input.bytes.len());
+        input.damages.iter_mut().for_each(|damage| damage.offset = damage.offset.saturating_sub(start).min(len as u64));
         let damage = |margin: Margin, place: &str, offset: usize| {
             let what = if margin.kind == losses::CONSOLE_TEXT { "text" } else { "erased memory" };
             let detail = format!("{} bytes of {what} {place} the recording were left out", margin.len);
             Damage { kind: margin.kind, offset: offset as u64, count: 1, at_least_lost: 0, detail }
         };
-        damages.extend(before.map(|margin| damage(margin, "before", 0)));
-        damages.extend(after.map(|margin| damage(margin, "after", recording.len())));
-        let (layers, file_bytes) = (self.layers.clone(), self.file_bytes);
-        let mut notes = self.notes.clone();
-        notes.iter_mut().for_each(|note| note.offset = note.offset.saturating_sub(start));
-        Ok(Some(Input { bytes: spool.finish()?, layers, file_bytes, damages, part: None, notes }))
+        input.damages.extend(before.map(|margin| damage(margin, "before", 0)));
+        input.damages.extend(after.map(|margin| damage(margin, "after", len)));
+        input.notes.clone_from(&self.notes);
+        input.notes.iter_mut().for_each(|note| note.offset = note.offset.saturating_sub(start));
+        Ok(Some(input))
     }
 }
 

@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use memchr::memmem::Finder;
 
-use super::spool::Spool;
 use super::{Bytes, Damage, Input, InputError, ReadOptions};
 use crate::format::{Format, MemoryMark, MemoryRecording, SAMPLE_BYTES};
 use crate::model::losses;
@@ -105,17 +104,10 @@ impl Input {
     /// When it does not fit anywhere.
     pub fn take_out(&self, recording: &Recording, options: &ReadOptions) -> Result<Input, InputError> {
         let MemoryRecording { range, header_bytes, pieces, what, damages, .. } = &recording.kept;
-        let mut spool = Spool::new(options);
-        for piece in pieces {
-            spool.push(self.bytes.get(piece.clone()).unwrap_or_default())?;
-        }
-        let bytes = spool.finish()?;
-        if self.was_cut_short() {
-            return Err(InputError::CutShort);
-        }
+        let mut input = self.of_pieces(pieces.iter().cloned(), options)?;
         let (image, whole) = (self.bytes.len() as u64, range.len() as u64);
-        let (header_bytes, recording_bytes) = (*header_bytes as u64, bytes.len() as u64);
-        let part = Part {
+        let (header_bytes, recording_bytes) = (*header_bytes as u64, input.bytes.len() as u64);
+        input.part = Some(Part {
             what: what.clone(),
             image_bytes: image,
             offset: range.start as u64,
@@ -123,23 +115,15 @@ impl Input {
             recording_bytes,
             unused_bytes: whole.saturating_sub(header_bytes + recording_bytes),
             outside_bytes: image.saturating_sub(whole),
-        };
-        let damages = damages.iter().map(|damage| Damage {
+        });
+        input.damages.extend(damages.iter().map(|damage| Damage {
             kind: losses::MEMORY_DAMAGED,
             offset: damage.offset as u64,
             count: 1,
             at_least_lost: 1,
             detail: format!("{} (at byte {} of the memory image)", damage.what, damage.image_offset),
-        });
-        let damages = self.damages.iter().cloned().chain(damages).collect();
-        Ok(Input {
-            bytes,
-            layers: self.layers.clone(),
-            file_bytes: self.file_bytes,
-            damages,
-            part: Some(part),
-            notes: Vec::new(),
-        })
+        }));
+        Ok(input)
     }
 
     /// Where in a memory image this recording was, if it was in one.

@@ -40,9 +40,9 @@ use std::path::{Path, PathBuf};
 
 pub use bytes::Bytes;
 pub use error::InputError;
-pub use layer::{Damage, Layer};
 #[cfg(feature = "compress")]
-pub use layer::{beginning, is_compressed};
+pub use layer::{COMPRESSED_HEAD_BYTES, beginning, is_compressed};
+pub use layer::{Damage, Layer};
 pub use recognise::{RecogniseError, Recognised};
 pub use signature::Signature;
 
@@ -144,12 +144,10 @@ impl Input {
     /// Opens a file if its first bytes, decompressed, are what is looked for; `None` if they are not, or it cannot be opened.
     #[cfg(feature = "compress")]
     pub fn open_if(path: &Path, options: &ReadOptions, is_wanted: impl Fn(&[u8]) -> bool) -> Option<Result<Input, InputError>> {
-        // Nothing of a block of zstd can be decompressed before its end, and it has up to 128 KiB.
-        const HEAD_BYTES: u64 = 192 << 10;
         // A FIFO would lose the bytes that are looked at.
         let file = File::open(path).ok().filter(|_| path.is_file())?;
         let mut head = Vec::new();
-        file.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+        file.take(COMPRESSED_HEAD_BYTES as u64).read_to_end(&mut head).ok()?;
         is_wanted(&beginning(&head)).then(|| Input::open(path, options))
     }
 
@@ -259,6 +257,24 @@ impl Input {
         let line = |note: &RecorderNote| format!("{{\"note\":\"{}\",\"offset\":{}}}\n", note.kind.code, note.offset);
         let text = self.notes.iter().map(line).collect::<String>().into_bytes();
         (!self.notes.is_empty()).then(|| RecorderNotes { text, notes: self.notes.clone(), ..RecorderNotes::default() })
+    }
+
+    /// The input that pieces of this one are, one after the other, with the damage of its layers.
+    ///
+    /// # Errors
+    /// When they do not fit anywhere.
+    fn of_pieces(&self, pieces: impl IntoIterator<Item = Range<usize>>, options: &ReadOptions) -> Result<Input, InputError> {
+        /// A large piece may have to go to a file.
+        const STEP_BYTES: usize = 1 << 20;
+        let mut spool = Spool::new(options);
+        let pieces = pieces.into_iter().filter_map(|piece| self.bytes.get(piece));
+        pieces.flat_map(|piece| piece.chunks(STEP_BYTES)).try_for_each(|step| spool.push(step))?;
+        let bytes = spool.finish()?;
+        if self.was_cut_short() {
+            return Err(InputError::CutShort);
+        }
+        let (layers, damages) = (self.layers.clone(), self.damages.clone());
+        Ok(Input { bytes, layers, file_bytes: self.file_bytes, damages, part: None, notes: Vec::new() })
     }
 
     /// The bytes for the decoder.

@@ -6,7 +6,6 @@ use std::ops::Range;
 use super::cores_json::CoresJson;
 use super::detect::{DetectError, Detected, detect, named};
 use super::memory::{Reach, Search};
-use super::spool::Spool;
 use super::{Damage, Input, InputError, ReadOptions};
 use crate::format::{CORES_SEPARATE, FORMATS, Format, FormatOptions, OptionValue};
 use crate::model::losses;
@@ -127,24 +126,18 @@ impl Input {
     fn split(&self, cores: Vec<(u16, Vec<Range<usize>>)>, options: &ReadOptions) -> Result<Vec<(u16, Input)>, InputError> {
         let last = cores.len() - 1;
         let input = |(index, (core, pieces)): (usize, (u16, Vec<Range<usize>>))| {
-            let mut spool = Spool::new(options);
             let is_missing = pieces.last().is_none_or(Range::is_empty);
-            for piece in pieces {
-                spool.push(self.bytes.get(piece).unwrap_or_default())?;
-            }
-            let bytes = spool.finish()?;
-            let offset = bytes.len() as u64;
-            let mut damages = if index == last { self.damages.clone() } else { Vec::new() };
-            damages.iter_mut().for_each(|damage| damage.offset = offset);
+            let mut input = self.of_pieces(pieces, options)?;
+            let offset = input.bytes.len() as u64;
+            input.damages.retain(|_| index == last);
+            input.damages.iter_mut().for_each(|damage| damage.offset = offset);
             if is_missing {
                 let detail = format!("the file ends before the recording of core {core}");
-                damages.push(Damage { kind: losses::TRUNCATED_FRAME, offset, count: 1, at_least_lost: 1, detail });
+                input.damages.push(Damage { kind: losses::TRUNCATED_FRAME, offset, count: 1, at_least_lost: 1, detail });
             }
-            let (layers, file_bytes) = (self.layers.clone(), self.file_bytes);
-            Ok((core, Input { bytes, layers, file_bytes, damages, part: None, notes: Vec::new() }))
+            Ok((core, input))
         };
-        let inputs = cores.into_iter().enumerate().map(input).collect();
-        if self.was_cut_short() { Err(InputError::CutShort) } else { inputs }
+        cores.into_iter().enumerate().map(input).collect()
     }
 }
 

@@ -51,16 +51,11 @@ impl<'a> Spool<'a> {
             use std::io::Write;
 
             // The memory is used as the buffer of the file, so the file sees few and large writes.
-            let spilled = (|| {
-                if self.file.is_none() {
-                    self.file = Some(tempfile::tempfile_in(dir)?);
-                }
-                match &mut self.file {
-                    Some(file) => file.write_all(&self.memory),
-                    None => Ok(()),
-                }
-            })();
-            spilled.map_err(|source| InputError::Spool { dir: dir.clone(), source })?;
+            let failed = |source| InputError::Spool { dir: dir.clone(), source };
+            if self.file.is_none() {
+                self.file = Some(tempfile::tempfile_in(dir).map_err(failed)?);
+            }
+            self.file.iter_mut().try_for_each(|file| file.write_all(&self.memory)).map_err(failed)?;
             self.memory.clear();
         }
         self.memory.try_reserve(data.len()).map_err(|_| InputError::Memory(self.len))?;

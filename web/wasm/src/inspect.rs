@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use traceconv::format::{FORMATS, FormatOptions, OptionKind, OptionValue};
-use traceconv::input::archive::{COMPRESSED_HEAD_BYTES, begins_archive};
+use traceconv::input::archive::begins_archive;
 use traceconv::input::detect::detect;
-use traceconv::input::{Input, ReadOptions};
+use traceconv::input::{COMPRESSED_HEAD_BYTES, Input, ReadOptions};
 use traceconv::metrics::budget::Budget;
 use traceconv::metrics::saved;
 
