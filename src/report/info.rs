@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::text::duration;
-use super::{InputReport, TOOL_VERSION, summary, visible};
+use super::{InputReport, TOOL_VERSION, indented_json, summary, visible};
 use crate::model::counted;
 use crate::pipeline::Contents;
 
@@ -57,7 +57,7 @@ impl InfoFile {
     /// # Errors
     /// Never for values made by this library; serde's interface wants it.
     pub fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(self).map(|json| json + "\n")
+        indented_json(self)
     }
 }
 

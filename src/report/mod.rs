@@ -16,7 +16,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::format::Detail;
+use crate::format::{Detail, Format};
+use crate::input::detect::by_name;
 use crate::input::memory::Part;
 use crate::input::{Damage, Input};
 use crate::model::{Certainty, Finding, LedgerEntry, Severity};
@@ -38,6 +39,11 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// The version of this program.
 pub const TOOL_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A value as indented JSON with a final line break.
+pub(crate) fn indented_json(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(value).map(|json| json + "\n")
+}
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -83,7 +89,7 @@ impl Report {
     /// # Errors
     /// Never for reports made by this library; serde's interface wants it.
     pub fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(self).map(|json| json + "\n")
+        indented_json(self)
     }
 
     /// As lines of JSON: one for each trace, in which `inputs` are the inputs themselves, and at last one with `schema_version` and the
@@ -327,6 +333,17 @@ impl InputReport {
     pub fn enter_summary(&mut self, summary: &InputSummary) {
         self.offset.clone_from(&summary.offset);
         self.enter_stored(stored::StoredInput::from(summary));
+    }
+
+    /// Its name with its core if it has one, without control characters.
+    pub(crate) fn title(&self) -> String {
+        let core = self.core.map_or_else(String::new, |core| format!(" (core {core})"));
+        format!("{}{core}", visible(&self.path))
+    }
+
+    /// The name of its format for people.
+    pub(crate) fn format_title(&self) -> Option<&'static str> {
+        self.format.map(|name| by_name(name).map_or(name, Format::title))
     }
 
     /// The time from its first event to its last, in nanoseconds.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{InputReport, LossReport, TOOL_VERSION};
+use super::{InputReport, LossReport, TOOL_VERSION, indented_json};
 use crate::model::{Finding, counted};
 use crate::stats::report::StatisticsReport;
 
@@ -124,6 +124,6 @@ impl StatsFile {
     /// # Errors
     /// Never for statistics made by this library; serde's interface wants it.
     pub fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(self).map(|json| json + "\n")
+        indented_json(self)
     }
 }

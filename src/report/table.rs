@@ -1,9 +1,7 @@
 //! One line per input: file, format, duration, events, losses, status. For terminals as text; [`super::markdown()`] uses it too.
 
 use super::text::duration;
-use super::{InputReport, InputStatus, visible};
-use crate::format::Format;
-use crate::input::detect;
+use super::{InputReport, InputStatus};
 
 /// The titles of the columns.
 const TITLES: [&str; 7] = ["FILE", "FORMAT", "DURATION", "TIME", "EVENTS", "LOST", "STATUS"];
@@ -31,11 +29,10 @@ impl From<&InputReport> for Row {
     fn from(input: &InputReport) -> Row {
         let dash = || "-".to_owned();
         let status = input.status.unwrap_or(if input.error.is_some() { InputStatus::Failed } else { InputStatus::Converted });
-        let core = input.core.map_or_else(String::new, |core| format!(" (core {core})"));
         let is_known = !matches!(status, InputStatus::Failed | InputStatus::Skipped);
         Row {
-            file: format!("{}{core}", visible(&input.path)),
-            format: input.format.map_or_else(dash, |name| detect::by_name(name).map_or(name, Format::title).to_owned()),
+            file: input.title(),
+            format: input.format_title().map_or_else(dash, str::to_owned),
             duration: input.duration_ns().filter(|_| is_known).map_or_else(dash, duration),
             time: input.time_certainty().filter(|_| is_known).map_or_else(dash, |certainty| certainty.text().to_owned()),
             events: if is_known { input.events.to_string() } else { dash() },

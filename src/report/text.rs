@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::{ClockReport, DetailReport, InputReport, LossReport, visible, visible_lines};
-use crate::format::{Format, SHARED_LOSSES};
+use crate::format::SHARED_LOSSES;
 use crate::input::Input;
 use crate::input::detect::{self, Detected};
 use crate::input::memory::Part;
@@ -79,10 +79,9 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
     if let Some(error) = &input.error {
         return writeln!(text, "error: {}", visible_lines(error));
     }
-    let core = input.core.map_or_else(String::new, |core| format!(" (core {core})"));
-    write!(text, "{}{core}: ", visible(&input.path))?;
-    if let Some(name) = input.format {
-        write!(text, "{}", detect::by_name(name).map_or(name, Format::title))?;
+    write!(text, "{}: ", input.title())?;
+    if let Some(title) = input.format_title() {
+        write!(text, "{title}")?;
         if !input.layers.is_empty() {
             write!(text, " in {}", input.layers.join(" around "))?;
         }
