@@ -232,6 +232,10 @@ fn a_command_that_reads_nothing_leaves_the_old_file() {
     // For CI, that a recording cannot be read is a result. So are the others of several.
     desk.run(&format!("{check} empty.bin -o kept --junit junit.xml")).ends(1);
     assert!(desk.text("junit.xml").contains("errors=\"1\""));
+    assert!(desk.text("junit.xml").contains("classname=\"traceconv.empty.bin\""));
+    desk.run(&format!("{check} -r . -o kept --junit junit.xml")).ends(1);
+    assert!(desk.text("junit.xml").contains("<testsuite name=\"./empty.bin\""));
+    assert!(desk.text("junit.xml").contains("classname=\"traceconv.empty.bin\""));
     desk.run("stats --csv empty.bin run.bin -o kept").ends(1);
     assert!(desk.text("kept").contains("run.bin,"));
 }
@@ -594,6 +598,14 @@ fn a_place_that_cannot_be_written_is_named_as_it_was_typed() {
         assert!(!ran.stderr.contains(".tmp") && !ran.stderr.contains(desk.dir.path().to_str().unwrap()), "{}", ran.stderr);
     }
     if cfg!(target_os = "linux") {
+        // The directory of a report is created: to make it is no advice where that cannot be done.
+        std::fs::write(desk.path("budget.toml"), "rules = ['events > 0']").unwrap();
+        for line in
+            ["run.bin -q --report", "run.bin -q --report-md", "run.bin -q --junit", "check -b budget.toml run.bin -q --junit"]
+        {
+            let said = desk.run(&format!("{line} /proc/none/r")).ends(1).stderr;
+            assert!(said.contains("cannot make the directory /proc/none: ") && !said.contains("make it"), "{line}: {said}");
+        }
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let ran = Ran::from(desk.command("run.bin -q --report -").stdout(full).output().unwrap()).ends(1);
         ran.says(&["cannot write the report to standard output: No space left on device"]);

@@ -532,6 +532,15 @@ fn the_commit_that_made_a_task_slower_is_named() {
     let junit = fs::read_to_string(dir.path().join("junit.xml")).unwrap();
     assert!(junit.contains("change(task.filter.cpu_percent)") && junit.contains("<failure"), "{junit}");
 
+    // The verdicts and the test cases do not share standard output; and why charts cannot be written is said.
+    let found = run(dir.path(), &["check", "set", "--junit", "-"]);
+    assert_eq!(found.status.code(), Some(2));
+    assert!(stderr(&found).contains("cannot share standard output"), "{}", stderr(&found));
+    fs::create_dir_all(dir.path().join("taken/task.filter.cpu_percent.svg")).unwrap();
+    let found = run(dir.path(), &["check", "set", "--charts", "taken"]);
+    assert_eq!(found.status.code(), Some(1));
+    assert!(stderr(&found).contains("the charts taken: task.filter.cpu_percent.svg: Is a directory"), "{}", stderr(&found));
+
     // Without rules, all that has moved; the same for scripts.
     let json = run(dir.path(), &["check", "set", "--order", "commit", "--by", "board", "--json"]);
     assert_eq!(json.status.code(), Some(0), "{}", stderr(&json));

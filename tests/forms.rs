@@ -191,6 +191,30 @@ fn contradicting_options_are_refused() {
         said.contains("empty is empty") && said.contains("demo.bin was to be in one trace with an input that cannot be used"),
         "{said}"
     );
+    // What is wrong with one of them is said of that one only.
+    fs::create_dir(desk.path("dir")).unwrap();
+    let ran = desk.run("demo.bin dir dpp.bin --merge -o x --report r.json").ends(1);
+    assert_eq!(
+        ran.stderr,
+        "error: dir is a directory, not a recording; --recursive takes the files in it\n\
+         error: demo.bin, dpp.bin were to be in one trace with an input that cannot be used\n"
+    );
+    let report = desk.json("r.json");
+    let error = |input: usize| report["inputs"][input]["error"].as_str().unwrap().to_owned();
+    assert_eq!(error(2), "dpp.bin was to be in one trace with an input that cannot be used");
+    assert!(error(1).starts_with("dir is a directory"), "{report}");
+    // What is wrong with the trace is said once, and is in the report of each input.
+    let ran = desk.run("demo.bin dpp.bin --merge --sync-marker none -o x --report r.json").ends(1);
+    assert!(
+        ran.stderr.starts_with("error: demo.bin, dpp.bin were not converted: `none` does not occur in demo: "),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.stderr.lines().count(), 1);
+    for (input, name) in [(0, "demo.bin"), (1, "dpp.bin")] {
+        let error = desk.json("r.json")["inputs"][input]["error"].as_str().unwrap().to_owned();
+        assert!(error.starts_with(&format!("{name} was not converted: `none` does not occur in demo: ")), "{error}");
+    }
     assert!(!desk.path("x").exists());
 }
 

@@ -121,7 +121,18 @@ fn commands_are_recognised_wherever_they_are() {
         .says(&["`convert` is neither a file nor a command; the command line is: traceconv FILE"]);
     desk.run("-v dmup demo.bin").ends(2).says(&["did you mean `dump`?"]);
     desk.run("demo.bin stats").ends(2).says(&["`stats` is not a file but a command, which comes first"]);
+    #[cfg(not(feature = "record"))]
+    desk.run("help record").ends(2).says(&["built without the command `record`", "cargo install --path . --features record"]);
     assert_eq!(desk.names(), ["demo.bin"]);
+    // A file that is missing may be one that is there.
+    for missing in ["demo", "dmeo.bin", "demo.hex"] {
+        for command in ["", "stats ", "dump "] {
+            let said = desk.run(&format!("{command}{missing}")).ends(1).stderr;
+            let end = said.trim_end().rsplit_once("(os error 2)").unwrap().1;
+            let expected = if missing == "demo.hex" { "" } else { "; did you mean demo.bin?" };
+            assert_eq!(end, expected, "{command}{missing}: {said}");
+        }
+    }
     // A file of such a name is an input.
     desk.put("stat", &demo());
     desk.run("stat demo.bin").ends(0);

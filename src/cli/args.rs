@@ -10,6 +10,7 @@ use super::check::CheckArgs;
 use super::diff::DiffArgs;
 use super::merging::MergeArgs;
 use super::own_options::OwnOptions;
+use super::recording_figures::PartArgs;
 use super::trace_file::FormArgs;
 use super::values::{MaxLost, parse_bytes, parse_max_lost, parse_rows, parse_time};
 use crate::format::FORMATS;
@@ -306,13 +307,8 @@ pub(super) struct StatsArgs {
     #[arg(long)]
     pub(super) folded: bool,
 
-    /// Ignore events before this time, as for a conversion
-    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
-    pub(super) from: Option<TimeBound>,
-
-    /// Ignore events after this time
-    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
-    pub(super) to: Option<TimeBound>,
+    #[command(flatten)]
+    pub(super) part: PartArgs,
 
     /// The maximum number of rows of a table
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = parse_rows, allow_hyphen_values = true)]

@@ -6,12 +6,12 @@ use clap::Args as ClapArgs;
 
 use super::args::{MoreInputs, ReadArgs};
 use super::plan::{Place, PlanError, Recordings, SourceName, Verbosity, plan_many, reading};
-use super::recording_figures::{PartArgs, Summaries, json, measure, report_problems, write_result};
+use super::recording_figures::{PartArgs, Summaries, measure, report_problems, write_result};
 use super::{Status, say};
 use crate::metrics::Figure;
 use crate::metrics::baseline::BaselineFile;
 use crate::report::stats::doubtful_findings;
-use crate::report::{InputReport, TOOL_VERSION};
+use crate::report::{InputReport, TOOL_VERSION, indented_json};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct BaselineArgs {
@@ -35,7 +35,7 @@ pub(super) struct BaselineArgs {
 
 /// Writes the baseline, but not if a recording cannot be read: without that run it would be another one.
 pub(super) fn main(args: &BaselineArgs) -> Result<Status, PlanError> {
-    let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
+    let output = Place::of_result(args.output.as_deref());
     let reading = reading(&args.read)?;
     let options = args.part.options(&reading)?;
     let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], &args.read, Vec::new())?;
@@ -68,5 +68,5 @@ pub(super) fn main(args: &BaselineArgs) -> Result<Status, PlanError> {
     if runs.len() > 1 && of_all.count() == 0 && reading.verbosity > Verbosity::Quiet {
         say("warning: no task, interrupt or other thing is in all runs: they are not of the same firmware\n");
     }
-    Ok(write_result(&output, "the baseline", json(&file).map_err(Into::into), status))
+    Ok(write_result(&output, "the baseline", indented_json(&file).map_err(Into::into), status))
 }

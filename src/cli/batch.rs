@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::convert::{Converter, Outcome};
-use super::output::{create_parent, write_text};
-use super::plan::{ConvertPlan, Verbosity, file, shown};
+use super::output::write_report;
+use super::plan::{ConvertPlan, Verbosity, directory_of, file, shown};
 use super::progress::ProgressMeter;
-use super::{Status, color, say, say_as_is};
+use super::{Status, color, fail, say_as_is};
 use crate::model::counted;
 use crate::pipeline::Team;
 use crate::report::{InputReport, InputStatus, Report, junit, markdown, table, totals};
@@ -27,10 +27,10 @@ pub(super) fn run(plan: &ConvertPlan) -> Status {
     let with_summaries = if is_batch { verbosity == Verbosity::Verbose } else { verbosity > Verbosity::Quiet };
     // First of all: the reports are wanted even if no input can be converted. A directory that cannot be created is an error of
     // whatever is written into it.
-    if let Some(dir) = &plan.output_dir {
+    let dirs_of_reports = plan.reports.wanted().filter_map(|(_, place)| Some(directory_of(file(place)?)));
+    for dir in plan.output_dir.as_deref().into_iter().chain(dirs_of_reports) {
         let _ = std::fs::create_dir_all(dir);
     }
-    plan.reports.wanted().for_each(|(_, place)| create_parent(place));
     let converter = Converter { plan, team: Team::new(plan.options.threads), with_summaries };
 
     let mut status = Status::Done;
@@ -39,17 +39,12 @@ pub(super) fn run(plan: &ConvertPlan) -> Status {
         status = status.max(outcome.status);
         recordings.extend(outcome.by_recording());
     });
-    if status == Status::Stopped {
-        return status;
-    }
-
     let report = Report::new(recordings, started.elapsed().as_secs_f64());
     if is_batch && verbosity > Verbosity::Quiet {
         print_table(plan, &report);
     }
     for error in write_reports(plan, &report) {
-        say(&format!("error: {error:#}\n"));
-        status = status.max(Status::Failed);
+        status = status.max(fail(error));
     }
     status
 }
@@ -68,7 +63,7 @@ fn convert_all(converter: &Converter<'_>, done: &mut dyn FnMut(Outcome)) {
     let work = |index: usize| {
         let job = plan.jobs.get(index)?;
         if plan.jobs.len() == 1 {
-            return Some(converter.convert(job, &mut |progress| meter.show(progress)));
+            return Some(converter.convert(job, &mut meter.observer()));
         }
         let mut seen_bytes = 0;
         let outcome = converter.convert(job, &mut |progress| {
@@ -76,6 +71,7 @@ fn convert_all(converter: &Converter<'_>, done: &mut dyn FnMut(Outcome)) {
             let bytes = ((job.bytes as f64 * share) as u64).clamp(seen_bytes, job.bytes);
             meter.advance(bytes - seen_bytes);
             seen_bytes = bytes;
+            true
         });
         meter.advance(job.bytes - seen_bytes);
         meter.end_file();
@@ -120,10 +116,10 @@ fn write_reports(plan: &ConvertPlan, report: &Report) -> Vec<anyhow::Error> {
         wanted.json.as_ref().map(|place| {
             let has_lines =
                 file(place).and_then(Path::extension).is_some_and(|extension| extension == "ndjson" || extension == "jsonl");
-            write_text(place, "the report", &if has_lines { report.to_ndjson()? } else { report.to_json()? })
+            write_report(place, "the report", &if has_lines { report.to_ndjson()? } else { report.to_json()? })
         }),
-        wanted.markdown.as_ref().map(|place| write_text(place, "the Markdown report", &markdown(report))),
-        wanted.junit.as_ref().map(|place| write_text(place, "the JUnit report", &junit(report)?)),
+        wanted.markdown.as_ref().map(|place| write_report(place, "the Markdown report", &markdown(report))),
+        wanted.junit.as_ref().map(|place| write_report(place, "the JUnit report", &junit(report)?)),
     ];
     written.into_iter().flatten().filter_map(Result::err).collect()
 }

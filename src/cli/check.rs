@@ -8,16 +8,15 @@ use clap::Args as ClapArgs;
 use serde::Serialize;
 
 use super::args::{MoreInputs, ReadArgs};
-use super::output::create_parent;
 use super::plan::{Place, PlanError, Recordings, SourceName, Verbosity, path_text, plan_many, reading, shown};
-use super::recording_figures::{PartArgs, Summaries, json, measure, report_problems, write_contents, write_result};
+use super::recording_figures::{PartArgs, Summaries, measure, report_problems, write_contents, write_junit, write_result};
 use super::{Status, say};
 use crate::metrics::budget::Budget;
 use crate::metrics::check::{Outcome, Verdict, check};
 use crate::metrics::{Figure, list, text};
 use crate::model::counted;
 use crate::report::stats::doubts;
-use crate::report::{Case, CaseOutcome, InputReport, Problem, Suite, TOOL_VERSION, joined, junit_document};
+use crate::report::{Case, CaseOutcome, InputReport, Problem, Suite, TOOL_VERSION, indented_json, joined};
 use crate::stats::text::markdown_escaped;
 
 #[derive(Debug, ClapArgs)]
@@ -98,9 +97,17 @@ pub(super) const SCHEMA_VERSION: u32 = 1;
 
 /// Checks all recordings.
 pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
-    let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
+    let output = Place::of_result(args.output.as_deref());
     if args.metrics {
         return Ok(write_result(&output, "the list", Ok(list::explained()), Status::Done));
+    }
+    let junit_output = args.junit.as_deref().map(Place::from_arg);
+    let outputs: Vec<&Place> = [Some(&output), junit_output.as_ref()].into_iter().flatten().collect();
+    if junit_output.as_ref() == Some(&output) {
+        return Err(PlanError::usage(match output {
+            Place::Standard => "the verdicts and --junit - cannot share standard output; name a file for one of them",
+            Place::File(_) => "-o and --junit cannot both be written to one file; name another one",
+        }));
     }
     #[cfg(feature = "export")]
     let dataset = super::runs::dataset_of(&args.inputs, &args.runs)?;
@@ -113,14 +120,6 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     let bytes = fs::read(path).map_err(|error| refused(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| refused(&"it is not UTF-8; a TOML file with rules is expected"))?;
     let budget = Budget::parse(&text).map_err(|error| PlanError::File(format!("{}: {error}", shown(path))))?;
-    let junit_output = args.junit.as_deref().map(Place::from_arg);
-    let outputs: Vec<&Place> = [Some(&output), junit_output.as_ref()].into_iter().flatten().collect();
-    if junit_output.as_ref() == Some(&output) {
-        return Err(PlanError::usage(match output {
-            Place::Standard => "the verdicts and --junit - cannot share standard output; name a file for one of them",
-            Place::File(_) => "-o and --junit cannot both be written to one file; name another one",
-        }));
-    }
     #[cfg(feature = "export")]
     if let Some(dataset) = dataset {
         return super::runs::main(args, dataset, &budget, &output);
@@ -158,7 +157,7 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     let text_out = if args.json {
         let (schema_version, tool_version) = (SCHEMA_VERSION, TOOL_VERSION);
         let broken = checked.iter().flat_map(|one| one.verdicts.iter().flatten()).filter(|verdict| verdict.is_broken()).count();
-        json(&CheckFile { schema_version, tool_version, budget: path_text(path), broken, recordings: &checked })
+        indented_json(&CheckFile { schema_version, tool_version, budget: path_text(path), broken, recordings: &checked })
             .map_err(Into::into)
     } else {
         // Tables of all would hide the broken ones.
@@ -180,14 +179,8 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     };
     let is_any_read = checked.iter().any(|one| one.verdicts.is_some());
     let status = write_contents(&output, "the verdicts", text_out, status, is_any_read);
-    Ok(match junit_output {
-        Some(place) => {
-            create_parent(&place);
-            let suites: Vec<Suite> = checked.iter().map(Checked::suite).collect();
-            write_result(&place, "the JUnit report", junit_document(&suites).map_err(Into::into), status)
-        }
-        None => status,
-    })
+    let Some(junit) = &args.junit else { return Ok(status) };
+    Ok(write_junit(junit, &checked.iter().map(Checked::suite).collect::<Vec<Suite>>(), status))
 }
 
 impl Checked {
@@ -225,7 +218,8 @@ impl Checked {
 
     /// A test case for each rule, and one for each recording that could not be read.
     fn suite(&self) -> Suite {
-        let class = format!("traceconv.{}", self.name);
+        // A file in the directory that is named `.` is called as without it.
+        let class = format!("traceconv.{}", self.name.strip_prefix("./").unwrap_or(&self.name));
         let case = |name, outcome| Case { name, class: class.clone(), seconds: 0.0, outcome, output: self.note.clone() };
         let cases = match &self.verdicts {
             Some(verdicts) => verdicts.iter().map(|verdict| case(text::title(verdict), outcome(verdict))).collect(),

@@ -1,20 +1,17 @@
 //! `traceconv INPUT...`, one job of it: the inputs of one recording, or of several that are merged, become one trace.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-
-use super::output::is_denied;
-use super::plan::{ConvertPlan, Job, Place, SourceName, Verbosity, directory_of, path_text, shown};
-use super::source::{Opened, OpenedTogether, blame, name_in_sentence};
+use super::output::{create_dir, is_denied};
+use super::plan::{ConvertPlan, Job, Place, SourceName, Verbosity, directory_of, path_text};
+use super::source::{Opened, OpenedTogether, blame, name_in_sentence, with_sources};
 use super::trace_file::{Conversion, Written};
 use super::{Status, merging, unchanged};
 use crate::input::InputError;
 use crate::model::Certainty;
-use crate::pipeline::{self, ConvertError, Options, Progress, Source, Team};
+use crate::pipeline::{self, Options, Progress, Source, Team};
 use crate::report::stored::{self, StoredReport};
-use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visible};
+use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visible, visible_lines};
 use crate::stats::report::StatisticsReport;
 use crate::stats::text;
 
@@ -34,11 +31,6 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Without a trace.
-    fn without_trace(status: Status, inputs: Vec<InputReport>, messages: String) -> Outcome {
-        Outcome { status, inputs, trace: TraceReport::default(), merged: Vec::new(), messages }
-    }
-
     /// Each recording with its inputs. The length of a trace with several counts for the first one.
     pub(super) fn by_recording(self) -> Vec<(TraceReport, Vec<InputReport>)> {
         let Outcome { inputs, mut trace, merged, .. } = self;
@@ -72,16 +64,16 @@ enum JobTrace {
 
 impl Converter<'_> {
     /// Converts without printing.
-    pub(super) fn convert(&self, job: &Job, progress: &mut dyn FnMut(Progress)) -> Outcome {
+    pub(super) fn convert(&self, job: &Job, progress: &mut dyn FnMut(Progress) -> bool) -> Outcome {
         let started = Instant::now();
         let mut outcome = self.try_convert(job, progress, started);
         for input in &mut outcome.inputs {
             input.wall_seconds = started.elapsed().as_secs_f64();
             // A trace of several inputs is beyond a limit because of some of them.
             input.status = Some(match outcome.status {
-                Status::TooMuchLost | Status::BeyondLimits if has_lost(self.plan, input) => InputStatus::TooMuchLost,
+                Status::TooMuchLost if has_lost(self.plan, input) => InputStatus::TooMuchLost,
                 Status::TooUncertain if is_uncertain(self.plan, input) => InputStatus::TooUncertain,
-                Status::Failed | Status::WrongUsage | Status::Stopped => InputStatus::Failed,
+                Status::Failed => InputStatus::Failed,
                 _ if input.unchanged => InputStatus::Unchanged,
                 _ => InputStatus::Converted,
             });
@@ -100,29 +92,36 @@ impl Converter<'_> {
         outcome
     }
 
-    fn try_convert(&self, job: &Job, progress: &mut dyn FnMut(Progress), started: Instant) -> Outcome {
-        if let Some(problem) = &job.problem {
-            return failed(job.sources.iter().map(Opened::unopened).collect(), problem);
+    fn try_convert(&self, job: &Job, progress: &mut dyn FnMut(Progress) -> bool, started: Instant) -> Outcome {
+        let unusable = |inputs| match job.merge {
+            Some(_) => failed(inputs, ["was", "were"], "to be in one trace with an input that cannot be used"),
+            None => failed(inputs, ["is", "are"], "one recording with an input that cannot be used"),
+        };
+        if job.problems.iter().any(Option::is_some) {
+            let mut inputs: Vec<InputReport> = job.sources.iter().map(Opened::unopened).collect();
+            let problems = inputs.iter_mut().zip(&job.problems);
+            problems.for_each(|(input, problem)| problem.iter().for_each(|problem| blame(input, problem)));
+            return unusable(inputs);
         }
         let plan = self.plan;
         let read_options = plan.reading.read_options(&job.output);
         let OpenedTogether { reports: mut inputs, opened, counts } =
             OpenedTogether::open(&job.sources, &plan.reading, &read_options);
         if opened.len() < inputs.len() {
-            let together = if job.merge.is_some() { "was to be in one trace" } else { "is one recording" };
-            return failed(inputs, &format!("{together} with an input that cannot be used"));
+            return unusable(inputs);
         }
 
         let mut messages = String::new();
         let mut merged = Vec::new();
-        let (warnings, is_unchanged, mut trace) = match self.make_trace(job, &opened, &counts, progress) {
+        let made = with_sources(&opened, |sources| self.make_trace(job, &opened, sources, &counts, progress));
+        let (warnings, is_unchanged, mut trace) = match made {
             Ok(JobTrace::Written(Written { mut converted, parts, output_bytes, plain_bytes, largest_bytes })) => {
                 converted.warnings.extend(viewer::too_large(largest_bytes));
                 inputs.iter_mut().zip(&converted.inputs).for_each(|(report, summary)| report.enter_summary(summary));
                 inputs.iter_mut().zip(&opened).for_each(|(input, opened)| opened.warn_of_format(input));
                 if inputs.iter().all(|input| input.events == 0 || input.frames_ok == 0) {
                     inputs.iter_mut().zip(&opened).for_each(|(input, opened)| opened.blame_no_events(input));
-                    return failed(inputs, "gives no event");
+                    return failed(inputs, ["gives", "give"], "no event");
                 }
                 let mut statistics = converted.statistics.into_iter();
                 if let Some(plan) = &job.merge {
@@ -138,13 +137,10 @@ impl Converter<'_> {
                 inputs.iter_mut().zip(kept.inputs).for_each(|(report, kept)| report.enter_stored(kept));
                 (kept.warnings, true, TraceReport { statistics: statistics.map(|boxed| *boxed), ..TraceReport::default() })
             }
-            Err(error) => match error.downcast_ref::<ConvertError>() {
-                Some(ConvertError::Stopped) => return Outcome::without_trace(Status::Stopped, inputs, messages),
-                _ => {
-                    let advice = if is_denied(&error) { "; -o names another place" } else { "" };
-                    return failed(inputs, &format!("was not converted: {error:#}{advice}"));
-                }
-            },
+            Err(error) => {
+                let advice = if is_denied(&error) { "; -o names another place" } else { "" };
+                return failed(inputs, ["was", "were"], &format!("not converted: {error:#}{advice}"));
+            }
         };
         for input in &mut inputs {
             input.output = Some(job.output.as_typed());
@@ -174,23 +170,18 @@ impl Converter<'_> {
         &self,
         job: &Job,
         opened: &[Opened],
+        sources: &[Source<'_>],
         counts: &[usize],
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(Progress) -> bool,
     ) -> anyhow::Result<JobTrace> {
         let plan = self.plan;
         let damage = stored::damage(opened.iter().flat_map(|opened| opened.input.damages()));
-        let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
-        let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
         if plan.skip_unchanged
-            && let Some(kept) = unchanged::find(plan, job, opened, &sources, damage.as_deref())
+            && let Some(kept) = unchanged::find(plan, job, opened, sources, damage.as_deref())
         {
             let statistics = if plan.options.statistics {
                 let options = Options { team: Some(self.team.clone()), ..plan.options.clone() };
-                let mut go_on = |now| {
-                    progress(now);
-                    true
-                };
-                Some(Box::new(pipeline::statistics(&sources, &options, false, &mut go_on)?.statistics))
+                Some(Box::new(pipeline::statistics(sources, &options, false, progress)?.statistics))
             } else {
                 None
             };
@@ -207,9 +198,9 @@ impl Converter<'_> {
         options.attributes.extend(unchanged::marks(plan, job, opened));
         if let Some(dir) = &plan.output_dir {
             let of_job = if let Place::File(path) = &job.output { directory_of(path) } else { dir };
-            fs::create_dir_all(of_job).with_context(|| format!("cannot make the directory {}", shown(of_job)))?;
+            create_dir(of_job)?;
         }
-        let recordings = merging::recordings(job, &sources, counts);
+        let recordings = merging::recordings(job, sources, counts);
         let alignment = job.merge.as_ref().map(|merge| merge.alignment.clone()).unwrap_or_default();
         // In a batch the other threads have traces of their own.
         let compressing_threads = if plan.jobs.len() > 1 { 1 } else { plan.reading.threads };
@@ -218,11 +209,7 @@ impl Converter<'_> {
             Some((_, name)) => Err(anyhow::anyhow!("{} {}", name.for_people(), InputError::CutShort)),
             None => Ok(()),
         };
-        let written = plan.form.write(&job.output, &conversion, &check, &mut |now| {
-            progress(now);
-            true
-        })?;
-        Ok(JobTrace::Written(written))
+        Ok(JobTrace::Written(plan.form.write(&job.output, &conversion, &check, progress)?))
     }
 
     /// The summary for people. A trace of no bytes was there already.
@@ -265,14 +252,20 @@ fn where_time_went(statistics: &StatisticsReport) -> String {
     tables.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("  {line}\n") }).collect()
 }
 
-/// Ends a job whose output was not written. Inputs that have no error of their own get `reason`.
-fn failed(mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
-    let mut messages = String::new();
-    for input in &mut inputs {
-        blame(input, reason);
-        messages += &summary(input, false);
+/// Ends a job whose output was not written. Inputs that have no error of their own get a reason: a verb for one and for several of
+/// them, and the rest of the sentence, which people read once.
+fn failed(mut inputs: Vec<InputReport>, [verb, verb_of_several]: [&str; 2], rest: &str) -> Outcome {
+    let (blamed, others): (Vec<&mut InputReport>, Vec<_>) = inputs.iter_mut().partition(|input| input.error.is_none());
+    let mut messages: String = others.into_iter().map(|input| summary(input, false)).collect();
+    let mut names: Vec<String> = blamed.iter().map(|input| name_in_sentence(input)).collect();
+    blamed.into_iter().for_each(|input| blame(input, &format!("{verb} {rest}")));
+    // A memory image may hold several.
+    names.dedup();
+    if !names.is_empty() {
+        let verb = if names.len() > 1 { verb_of_several } else { verb };
+        messages += &format!("error: {} {verb} {}\n", names.join(", "), visible_lines(rest));
     }
-    Outcome::without_trace(Status::Failed, inputs, messages)
+    Outcome { status: Status::Failed, inputs, trace: TraceReport::default(), merged: Vec::new(), messages }
 }
 
 /// The name of the source of each opened input.

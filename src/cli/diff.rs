@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::args::ReadArgs;
 use super::plan::{Place, PlanError, Verbosity, path_text, plan_recordings, reading, shown};
-use super::recording_figures::{PartArgs, Summaries, json, measure, write_result};
+use super::recording_figures::{PartArgs, Summaries, measure, write_result};
 use super::source::name_in_sentence;
 use super::values::{parse_percent, parse_rows, parse_time};
 use super::{Status, say};
@@ -16,7 +16,7 @@ use crate::metrics::rule::Selector;
 use crate::metrics::{Figure, text};
 use crate::pipeline::TimeBound;
 use crate::report::stats::notes_on_comparison;
-use crate::report::{InputReport, TOOL_VERSION};
+use crate::report::{InputReport, TOOL_VERSION, indented_json};
 use crate::stats::text::markdown_escaped;
 
 #[derive(Debug, ClapArgs)]
@@ -110,12 +110,12 @@ const SCHEMA_VERSION: u32 = 1;
 
 /// Compares the two.
 pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
-    let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
+    let output = Place::of_result(args.output.as_deref());
     let reading = reading(&args.read)?;
     let part = args.part.options(&reading)?;
     let mut plans = Vec::new();
     for input in [&args.base, &args.new] {
-        plans.extend(plan_recordings(std::slice::from_ref(input), [&output], &args.read)?);
+        plans.extend(plan_recordings(std::slice::from_ref(input), &output, &args.read)?);
     }
     if plans.iter().flatten().filter(|source| source.place == Place::Standard).count() > 1 {
         return Err(PlanError::usage("standard input (-) can be read only once"));
@@ -169,7 +169,7 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
     let text_out = if args.json {
         let [base, new] = &typed;
         let (schema_version, tool_version) = (SCHEMA_VERSION, TOOL_VERSION);
-        json(&DiffFile { schema_version, tool_version, base, new, worst: worst.clone(), notes: &notes, diff: &diff })
+        indented_json(&DiffFile { schema_version, tool_version, base, new, worst: worst.clone(), notes: &notes, diff: &diff })
             .map_err(Into::into)
     } else if args.md {
         let notes = notes.iter().map(|note| format!("\nnote: {}\n", markdown_escaped(note)));

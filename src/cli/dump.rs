@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use anyhow::Context;
 use data_encoding::HEXLOWER;
 
+use super::args::DumpArgs;
 use super::output::{Output, is_broken_pipe};
-use super::plan::{DumpPlan, SourceName, Verbosity};
+use super::plan::{Place, PlanError, SourceName, Verbosity, plan_recordings, reading};
 use super::source::{Opened, OpenedTogether};
-use super::{Status, say};
+use super::{Status, fail, say};
 use crate::format::{FieldValue, RecordView};
 use crate::input::InputError;
 use crate::model::Nanos;
@@ -18,15 +19,19 @@ use crate::pipeline::{self, Options};
 const LINES_PER_CHECK: u64 = 1024;
 
 /// Lists all records: those of each input, or of each recording in a memory image, one after the other.
-pub(super) fn run(plan: &DumpPlan) -> Status {
-    let read_options = plan.reading.read_options(&plan.output);
-    let name = plan.sources.iter().map(SourceName::for_people).collect::<Vec<_>>().join(", ");
-    let OpenedTogether { reports, opened, .. } = OpenedTogether::open(&plan.sources, &plan.reading, &read_options);
+pub(super) fn main(args: &DumpArgs) -> Result<Status, PlanError> {
+    let output = Place::of_result(args.output.as_deref());
+    let recordings = plan_recordings(&args.inputs, &output, &args.read)?;
+    let [sources] = recordings.as_slice() else {
+        return Err(PlanError::usage("dump lists one recording; name its cores (FILE@0 FILE@1 ...) if these are its inputs"));
+    };
+    let reading = reading(&args.read)?;
+    let name = sources.iter().map(SourceName::for_people).collect::<Vec<_>>().join(", ");
+    let OpenedTogether { reports, opened, .. } = OpenedTogether::open(sources, &reading, &reading.read_options(&output));
     if let Some(error) = reports.iter().find_map(|report| report.error.as_deref()) {
-        say(&format!("error: {error}\n"));
-        return Status::Failed;
+        return Ok(fail(error));
     }
-    for opened in opened.iter().filter(|_| plan.reading.verbosity > Verbosity::Quiet) {
+    for opened in opened.iter().filter(|_| reading.verbosity > Verbosity::Quiet) {
         if let Some(part) = opened.input.part() {
             let kind = &part.what;
             say(&format!("{name}: {kind} at byte {} of the memory image; offsets count from its start\n", part.offset));
@@ -36,25 +41,16 @@ pub(super) fn run(plan: &DumpPlan) -> Status {
         }
     }
     let format = opened.first().map_or("", Opened::format_title);
-    match list(plan, &opened) {
-        Ok(_) | Err(_) if is_any_cut_short(&opened) => {
-            say(&format!("error: {name} {}\n", InputError::CutShort));
-            Status::Failed
-        }
-        Ok(0) => {
-            say(&format!(
-                "error: {name} has no valid {format} record. Check the format (--format) and that the recording is complete\n"
-            ));
-            Status::Failed
-        }
+    Ok(match list(&opened, reading.threads, args.text, &output) {
+        _ if is_any_cut_short(&opened) => fail(format_args!("{name} {}", InputError::CutShort)),
+        Ok(0) => fail(format_args!(
+            "{name} has no valid {format} record. Check the format (--format) and that the recording is complete"
+        )),
         Ok(_) => Status::Done,
         // The reader had enough (`| head`): nothing to complain about.
         Err(error) if is_broken_pipe(&error) => Status::Done,
-        Err(error) => {
-            say(&format!("error: {error:#}\n"));
-            Status::Failed
-        }
-    }
+        Err(error) => fail(error),
+    })
 }
 
 fn is_any_cut_short(opened: &[Opened]) -> bool {
@@ -62,10 +58,11 @@ fn is_any_cut_short(opened: &[Opened]) -> bool {
 }
 
 /// Lists all records; returns the number of valid ones. A file of the list only appears if there is one, and all were read.
-fn list(plan: &DumpPlan, opened: &[Opened]) -> anyhow::Result<u64> {
-    let options = Options { threads: plan.reading.threads, ..Options::default() };
-    let write_line = if plan.text { write_text } else { write_json };
-    let mut output = Output::create(&plan.output)?;
+fn list(opened: &[Opened], threads: usize, is_text: bool, place: &Place) -> anyhow::Result<u64> {
+    let options = Options { threads, ..Options::default() };
+    let write_line = if is_text { write_text } else { write_json };
+    let cannot_list = || format!("cannot write the list to {}", place.as_output());
+    let mut output = Output::create(place)?;
     let mut line = Vec::new();
     let (mut valid, mut lines) = (0, 0u64);
     for opened in opened {
@@ -79,18 +76,14 @@ fn list(plan: &DumpPlan, opened: &[Opened]) -> anyhow::Result<u64> {
             // The zeros in the place of what is gone are not listed: they may be gigabytes of lines.
             failed.is_none() && !(lines.is_multiple_of(LINES_PER_CHECK) && opened.input.was_cut_short())
         });
-        failed.map_or(Ok(()), Err).with_context(|| cannot_list(plan))?;
+        failed.map_or(Ok(()), Err).with_context(cannot_list)?;
         valid += summary?.ledger.frames_ok;
     }
-    let (complete, _) = output.complete().with_context(|| cannot_list(plan))?;
+    let (complete, _) = output.complete().with_context(cannot_list)?;
     if valid > 0 && !is_any_cut_short(opened) {
-        complete.finish().with_context(|| cannot_list(plan))?;
+        complete.finish().with_context(cannot_list)?;
     }
     Ok(valid)
-}
-
-fn cannot_list(plan: &DumpPlan) -> String {
-    format!("cannot write the list to {}", plan.output.as_output())
 }
 
 /// One record as a line of JSON. Written by hand: building a value per line would be most of the time of a dump.

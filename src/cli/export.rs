@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
 use super::args::{MoreInputs, ReadArgs};
-use super::output::{Output, is_broken_pipe, write_text};
-use super::plan::{Place, PlanError, Reading, Recordings, SourceName, Verbosity, plan_many, reading, shown};
+use super::output::{Output, create_dir, is_broken_pipe, write_text};
+use super::plan::{Place, PlanError, Reading, Recordings, SourceName, Verbosity, directory_of, plan_many, reading, shown};
 use super::progress::ProgressMeter;
-use super::recording_figures::{PartArgs, gather_by, json, losses_of, report_problems};
+use super::recording_figures::{PartArgs, gather_by, losses_of, report_problems};
 use super::source::{notes_beside, open_input};
-use super::{Status, say};
+use super::{Status, fail, say};
 use crate::export::{
     Form, Labels, PART_RECORDINGS, Part, SCHEMA_VERSION, Table, TableSink, add_folder_labels, add_note_labels, check_label,
     dataset, join_labels, label_columns, part_folder, part_lengths, part_name, recording_identity,
@@ -30,7 +30,7 @@ use crate::metrics::figures;
 use crate::model::counted;
 use crate::pipeline::{self, EventDetail, Options, Team};
 use crate::report::stats::Recording;
-use crate::report::{TOOL_VERSION, stored, summary};
+use crate::report::{TOOL_VERSION, indented_json, stored, summary};
 
 #[derive(Debug, ClapArgs)]
 #[command(group = ArgGroup::new("form").required(true))]
@@ -221,8 +221,7 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
     let (exported, empty) = (sum(|done| done.exported), sum(|done| done.empty));
     let (unread, skipped) = (sum(|done| done.unread), sum(|done| done.skipped));
     for error in all.iter().filter_map(|done| done.error.as_ref()) {
-        say(&format!("error: {error:#}\n"));
-        status = Status::Failed;
+        status = fail(error);
     }
     if unread > 0 {
         status = Status::Failed;
@@ -353,7 +352,7 @@ impl Destination {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 fs::create_dir_all(dir).map_err(|error| failed(&error))?;
                 let file = DatasetFile { schema_version: SCHEMA_VERSION, tool_version: TOOL_VERSION.to_owned() };
-                let text = json(&file).map_err(|error| failed(&error))?;
+                let text = indented_json(&file).map_err(|error| failed(&error))?;
                 write_text(&Place::File(about), "the dataset", &text).map_err(|error| failed(&format!("{error:#}")))?;
             }
             Err(error) => return Err(failed(&error)),
@@ -432,8 +431,7 @@ impl Export<'_> {
         let mut outputs = Vec::new();
         for place in &places {
             if let (Place::File(path), true) = (place, self.destination.is_dataset) {
-                let dir = path.parent().unwrap_or(path);
-                fs::create_dir_all(dir).with_context(|| format!("cannot make the directory {}", shown(dir)))?;
+                create_dir(directory_of(path))?;
             }
             outputs.push(Output::create(place)?);
         }

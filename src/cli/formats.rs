@@ -5,8 +5,9 @@ use std::fmt::Write;
 use clap::Args as ClapArgs;
 use serde::Serialize;
 
-use super::{Status, print};
+use super::{Status, fail, print};
 use crate::format::{FORMATS, Format, OptionKind, OptionSpec};
+use crate::report::indented_json;
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct FormatsArgs {
@@ -56,7 +57,7 @@ pub(super) fn run(args: &FormatsArgs) -> Status {
         return print(&text(&formats));
     }
     let file = FormatsFile { schema_version: SCHEMA_VERSION, tool_version: crate::report::TOOL_VERSION, formats };
-    print(&serde_json::to_string_pretty(&file).map_or_else(|error| error.to_string(), |json| json + "\n"))
+    indented_json(&file).map_or_else(fail, |json| print(&json))
 }
 
 impl FormatInfo {

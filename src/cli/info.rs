@@ -9,9 +9,8 @@ use super::args::{MoreInputs, ReadArgs};
 use super::plan::{Place, PlanError, Reading, Recordings, SourceName, Verbosity, plan_many, reading};
 use super::progress::ProgressMeter;
 use super::recording_figures::{Summaries, report_problems, write_contents};
-use super::source::{Opened, OpenedTogether, blame};
-use crate::input::InputError;
-use crate::pipeline::{self, Options, Source, Surveyed};
+use super::source::{OpenedTogether, blame};
+use crate::pipeline::{self, Options, Surveyed};
 use crate::report::info::{InfoFile, RecordingInfo};
 use crate::report::summary;
 
@@ -35,62 +34,38 @@ pub(super) struct InfoArgs {
     json: bool,
 
     #[command(flatten)]
-    read: ReadArgs,
-}
-
-#[cfg(feature = "record")]
-impl InfoArgs {
-    /// How inputs are read.
-    pub(super) fn read(&self) -> &ReadArgs {
-        &self.read
-    }
-}
-
-/// All that `traceconv info INPUT...` is to do.
-#[derive(Debug)]
-pub(super) struct InfoPlan {
-    /// The inputs of each recording.
-    recordings: Vec<Vec<SourceName>>,
-    /// The named inputs that cannot be recordings, with the reason.
-    problems: Vec<String>,
-    skip_unrecognised: bool,
-    output: Place,
-    json: bool,
-    reading: Reading,
-}
-
-/// Plans the survey.
-pub(super) fn plan(args: &InfoArgs) -> Result<InfoPlan, PlanError> {
-    let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
-    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], &args.read, Vec::new())?;
-    let (skip_unrecognised, reading) = (args.more.skip_unrecognised, reading(&args.read)?);
-    Ok(InfoPlan { recordings, problems, skip_unrecognised, output, json: args.json, reading })
+    pub(super) read: ReadArgs,
 }
 
 /// Surveys all recordings. One that fails does not stop the others.
-pub(super) fn run(plan: &InfoPlan) -> Status {
-    let infos: Vec<RecordingInfo> = plan.recordings.iter().map(|sources| survey(plan, sources)).collect();
-    let mut summaries = Summaries::new(1, plan.skip_unrecognised, plan.reading.verbosity);
-    let mut status = report_problems(&plan.problems);
+pub(super) fn main(args: &InfoArgs) -> Result<Status, PlanError> {
+    let output = Place::of_result(args.output.as_deref());
+    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], &args.read, Vec::new())?;
+    let reading = reading(&args.read)?;
+    let infos: Vec<RecordingInfo> = recordings.iter().map(|sources| survey(sources, &reading)).collect();
+    let mut summaries = Summaries::new(1, args.more.skip_unrecognised, reading.verbosity);
+    let mut status = report_problems(&problems);
     for info in infos.iter().filter(|info| info.contents.is_none()) {
         summaries.say(&info.inputs, summary);
         status = if summaries.skips(&info.inputs) { status } else { Status::Failed };
     }
     let is_any_read = infos.iter().any(|info| info.contents.is_some());
-    write_contents(&plan.output, "the contents", rendered(plan, infos), status, is_any_read)
+    let text = if args.json {
+        InfoFile::new(infos).to_json().map_err(Into::into)
+    } else {
+        let verbose = reading.verbosity == Verbosity::Verbose;
+        Ok(infos.iter().filter(|info| info.contents.is_some()).map(|info| info.text(verbose)).collect())
+    };
+    Ok(write_contents(&output, "the contents", text, status, is_any_read))
 }
 
 /// The contents of one recording. Without contents, its inputs have the reason.
-fn survey(plan: &InfoPlan, sources: &[SourceName]) -> RecordingInfo {
-    let OpenedTogether { reports: mut inputs, opened, .. } =
-        OpenedTogether::open(sources, &plan.reading, &plan.reading.read_options(&Place::Standard));
-    let surveyed = if opened.len() < inputs.len() {
-        Err("is one recording with an input that cannot be used".into())
-    } else {
-        let surveyed = pipeline_survey(plan, &opened).map_err(|error| format!("cannot be read: {error}"));
-        let was_cut_short = opened.iter().any(|opened| opened.input.was_cut_short());
-        if was_cut_short { Err(InputError::CutShort.to_string()) } else { surveyed }
-    };
+fn survey(sources: &[SourceName], reading: &Reading) -> RecordingInfo {
+    let together = OpenedTogether::open(sources, reading, &reading.read_options(&Place::Standard));
+    let options = Options { threads: reading.threads, ..Options::default() };
+    let meter = ProgressMeter::new(reading);
+    let surveyed = together.work(|sources| pipeline::survey(sources, &options, &mut meter.observer()));
+    let OpenedTogether { reports: mut inputs, opened, .. } = together;
     match surveyed {
         Ok(Surveyed { inputs: summaries, contents }) => {
             inputs.iter_mut().zip(&summaries).for_each(|(report, summary)| report.enter_summary(summary));
@@ -102,24 +77,4 @@ fn survey(plan: &InfoPlan, sources: &[SourceName]) -> RecordingInfo {
             RecordingInfo::new(inputs, None)
         }
     }
-}
-
-fn pipeline_survey(plan: &InfoPlan, opened: &[Opened]) -> Result<Surveyed, pipeline::ConvertError> {
-    let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
-    let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
-    let options = Options { threads: plan.reading.threads, ..Options::default() };
-    let meter = ProgressMeter::new(&plan.reading);
-    pipeline::survey(&sources, &options, &mut |progress| {
-        meter.show(progress);
-        true
-    })
-}
-
-fn rendered(plan: &InfoPlan, infos: Vec<RecordingInfo>) -> anyhow::Result<String> {
-    if plan.json {
-        return Ok(InfoFile::new(infos).to_json()?);
-    }
-    let verbose = plan.reading.verbosity == Verbosity::Verbose;
-    let readable = infos.iter().filter(|info| info.contents.is_some());
-    Ok(readable.map(|info| info.text(verbose)).collect())
 }

@@ -6,8 +6,9 @@ use anyhow::Context;
 use clap::{Args as ClapArgs, Command};
 use clap_complete::Shell;
 
+use super::output::create_dir;
 use super::plan::shown;
-use super::{Status, print, say};
+use super::{Status, fail, print};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct CompletionsArgs {
@@ -119,10 +120,7 @@ pub(super) fn man(args: &ManArgs) -> Status {
         None => Ok(pages.first().map_or(Status::Done, |(_, page)| print(page))),
         Some(dir) => write(dir, &pages).map(|()| Status::Done),
     });
-    result.unwrap_or_else(|error| {
-        say(&format!("error: {error:#}\n"));
-        Status::Failed
-    })
+    result.unwrap_or_else(fail)
 }
 
 /// All pages with their names, that of the program first.
@@ -160,7 +158,7 @@ fn ascii(page: &str) -> String {
 }
 
 fn write(dir: &Path, pages: &[(String, String)]) -> anyhow::Result<()> {
-    std::fs::create_dir_all(dir).with_context(|| format!("cannot make the directory {}", shown(dir)))?;
+    create_dir(dir)?;
     for (name, page) in pages {
         let path = dir.join(name);
         std::fs::write(&path, page).with_context(|| format!("cannot write {}", shown(&path)))?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 
-use super::plan::{Job, Place, PlanError, SourceName};
+use super::plan::{Job, Place, PlanError, SourceName, os_from_bytes};
 use super::values::parse_signed_time;
 use crate::pipeline::{Alignment, RecordingSources, Source};
 
@@ -149,18 +149,6 @@ pub(super) fn name_of_several(first: &SourceName) -> PathBuf {
     let mut name = first.stem().to_os_string();
     name.push("-merged.recordings");
     name.into()
-}
-
-/// A piece of a name, cut out at ASCII characters.
-#[cfg(unix)]
-pub(super) fn os_from_bytes(bytes: &[u8]) -> Option<&OsStr> {
-    Some(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes))
-}
-
-/// Elsewhere only names that are Unicode can be taken apart without `unsafe`.
-#[cfg(not(unix))]
-pub(super) fn os_from_bytes(bytes: &[u8]) -> Option<&OsStr> {
-    std::str::from_utf8(bytes).ok().map(OsStr::new)
 }
 
 #[cfg(test)]

@@ -37,12 +37,14 @@ mod unchanged;
 mod values;
 mod words;
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
 
-use args::{Args, Command};
+use args::{Args, Command, ConvertArgs};
+use plan::PlanError;
 
 use crate::report::visible_lines;
 
@@ -58,7 +60,6 @@ enum Status {
     BeyondLimits,
     Failed,
     WrongUsage,
-    Stopped,
 }
 
 impl From<Status> for ExitCode {
@@ -68,13 +69,12 @@ impl From<Status> for ExitCode {
             Status::Failed => 1,
             Status::WrongUsage => 2,
             Status::TooMuchLost | Status::TooUncertain | Status::BeyondLimits => 3,
-            // As shells report a program that was ended by SIGINT.
-            Status::Stopped => STATUS_STOPPED,
         })
     }
 }
 
-const STATUS_STOPPED: u8 = 130;
+/// The exit status after a signal, as shells report a program that was ended by SIGINT.
+const STATUS_STOPPED: i32 = 130;
 
 /// The definition of the command line: the book's page of options is made of it.
 #[must_use]
@@ -86,7 +86,7 @@ pub fn definition() -> clap::Command {
 pub fn main() -> ExitCode {
     let words = words::command_first(std::env::args_os());
     if let Some(message) = words::left_out(&words) {
-        return refuse(&plan::PlanError::usage(message)).into();
+        return refuse(&PlanError::Usage(message)).into();
     }
     let matches = help::command().get_matches_from(words);
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -98,61 +98,58 @@ pub fn main() -> ExitCode {
 
 /// Executes a command.
 fn command_status(args: Args) -> Status {
-    match args.command {
-        Some(Command::Dump(args)) => match plan::plan_dump(&args) {
-            Ok(plan) => dump::run(&plan),
-            Err(error) => refuse(&error),
-        },
-        Some(Command::Stats(args)) => match plan::plan_stats(&args) {
-            Ok(plan) => stats::run(&plan),
-            Err(error) => refuse(&error),
-        },
-        Some(Command::Check(args)) => check::main(&args).unwrap_or_else(|error| refuse(&error)),
-        Some(Command::Baseline(args)) => baseline::main(&args).unwrap_or_else(|error| refuse(&error)),
+    let result = match args.command {
+        Some(Command::Dump(args)) => dump::main(&args),
+        Some(Command::Stats(args)) => stats::main(&args),
+        Some(Command::Check(args)) => check::main(&args),
+        Some(Command::Baseline(args)) => baseline::main(&args),
         #[cfg(feature = "export")]
-        Some(Command::Export(args)) => export::main(&args).unwrap_or_else(|error| refuse(&error)),
-        Some(Command::Diff(args)) => diff::main(&args).unwrap_or_else(|error| refuse(&error)),
-        Some(Command::Info(args)) => match info::plan(&args) {
-            Ok(plan) => info::run(&plan),
-            Err(error) => refuse(&error),
-        },
-        Some(Command::Formats(args)) => formats::run(&args),
-        Some(Command::Completions(args)) => manual::completions(&args),
-        Some(Command::Man(args)) => manual::man(&args),
+        Some(Command::Export(args)) => export::main(&args),
+        Some(Command::Diff(args)) => diff::main(&args),
+        Some(Command::Info(args)) => info::main(&args),
+        Some(Command::Formats(args)) => Ok(formats::run(&args)),
+        Some(Command::Completions(args)) => Ok(manual::completions(&args)),
+        Some(Command::Man(args)) => Ok(manual::man(&args)),
         #[cfg(feature = "record")]
-        Some(Command::Record(args)) => record::main(args).unwrap_or_else(|error| refuse(&error)),
+        Some(Command::Record(args)) => record::main(args),
         #[cfg(feature = "serve")]
-        Some(Command::Serve(args)) => open::run(&open::plan_serve(args)),
+        Some(Command::Serve(args)) => Ok(open::run(&open::plan_serve(args))),
         #[cfg(feature = "web-page")]
-        Some(Command::Web(args)) => open::web::run(&args),
-        None if let Some(message) = words::mistyped_command(&args.convert.inputs.inputs) => {
-            refuse(&plan::PlanError::usage(message))
-        }
-        None => match plan::plan_convert(&args.convert, io::stdout().is_terminal()) {
-            #[cfg(feature = "serve")]
-            Ok(plan) => match open::plan_open(&args.convert.open, &plan) {
-                Ok(open) => open::after(open.as_ref(), batch::run(&plan)),
-                Err(error) => refuse(&error),
-            },
-            #[cfg(not(feature = "serve"))]
-            Ok(plan) => batch::run(&plan),
-            Err(error) => refuse(&error),
-        },
+        Some(Command::Web(args)) => Ok(open::web::run(&args)),
+        None => convert_inputs(&args.convert),
+    };
+    result.unwrap_or_else(|error| refuse(&error))
+}
+
+/// `traceconv INPUT...`
+fn convert_inputs(args: &ConvertArgs) -> Result<Status, PlanError> {
+    if let Some(message) = words::mistyped_command(&args.inputs.inputs) {
+        return Err(PlanError::Usage(message));
     }
+    let plan = plan::plan_convert(args, io::stdout().is_terminal())?;
+    #[cfg(feature = "serve")]
+    let open = open::plan_open(&args.open, &plan)?;
+    let status = batch::run(&plan);
+    #[cfg(feature = "serve")]
+    let status = open::after(open.as_ref(), status);
+    Ok(status)
 }
 
 /// Says why nothing is done. A file that cannot be used fails like an input, without a pointer to the help.
-fn refuse(error: &plan::PlanError) -> Status {
+fn refuse(error: &PlanError) -> Status {
     match error {
-        plan::PlanError::Usage(_) => {
+        PlanError::Usage(_) => {
             say(&format!("error: {error}\n\nFor more information, try '--help'.\n"));
             Status::WrongUsage
         }
-        plan::PlanError::File(_) => {
-            say(&format!("error: {error}\n"));
-            Status::Failed
-        }
+        PlanError::File(_) => fail(error),
     }
+}
+
+/// Says why something failed, with all causes.
+fn fail(error: impl Display) -> Status {
+    say(&format!("error: {error:#}\n"));
+    Status::Failed
 }
 
 /// Prints a message on standard error. That it is closed or full is not a reason to fail.
@@ -169,10 +166,7 @@ fn say_as_is(text: &str) {
 fn print(text: &str) -> Status {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            say(&format!("error: cannot write to standard output: {error}\n"));
-            Status::Failed
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail(format_args!("cannot write to standard output: {error}")),
         _ => Status::Done,
     }
 }

@@ -23,7 +23,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// A temporary file that the signal handler knows while this lives.
-struct Listed {
+pub(super) struct Listed {
     path: PathBuf,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn clean_up_on_signals() {
         for path in temporaries.iter() {
             let _ = fs::remove_file(path);
         }
-        std::process::exit(i32::from(STATUS_STOPPED));
+        std::process::exit(STATUS_STOPPED);
     });
 }
 
@@ -65,11 +65,7 @@ pub(super) fn gentle_stop(wanted: bool) -> &'static AtomicBool {
 }
 
 /// An output that is being written.
-pub(super) struct Output {
-    body: Body,
-}
-
-enum Body {
+pub(super) enum Output {
     Plain(BufWriter<Sink>),
     Compressed(Box<Compressor<BufWriter<Sink>>>),
 }
@@ -86,7 +82,7 @@ struct CompleteFile {
     _listed: Listed,
 }
 
-enum Sink {
+pub(super) enum Sink {
     Standard(io::Stdout),
     /// A device, a FIFO: written as it is.
     Special(File),
@@ -98,40 +94,35 @@ enum Sink {
     },
 }
 
+impl Sink {
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Sink::Standard(stdout) => stdout,
+            Sink::Special(file) => file,
+            Sink::Temporary { file, .. } => file.as_file_mut(),
+        }
+    }
+}
+
 impl Write for Sink {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        match self {
-            Sink::Standard(stdout) => stdout.write(data),
-            Sink::Special(file) => file.write(data),
-            Sink::Temporary { file, .. } => file.as_file_mut().write(data),
-        }
+        self.writer().write(data)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Sink::Standard(stdout) => stdout.flush(),
-            Sink::Special(file) => file.flush(),
-            Sink::Temporary { file, .. } => file.as_file_mut().flush(),
-        }
+        self.writer().flush()
     }
 }
 
 impl Output {
     /// Starts writing to `place`.
     pub(super) fn create(place: &Place) -> anyhow::Result<Output> {
-        let sink = match place {
-            Place::Standard => Sink::Standard(io::stdout()),
-            Place::File(path) => open(path).with_context(|| cannot_write(path))?,
-        };
-        Ok(Output { body: Body::Plain(BufWriter::with_capacity(BUFFER_BYTES, sink)) })
+        Ok(Output::Plain(writer_to(place)?))
     }
 
     /// The same, compressed on `threads` threads (0: one per processor).
-    pub(super) fn compressed(self, compression: Compression, threads: usize) -> Output {
-        match self.body {
-            Body::Plain(writer) => Output { body: Body::Compressed(Box::new(Compressor::new(writer, compression, threads))) },
-            body @ Body::Compressed(_) => Output { body },
-        }
+    pub(super) fn create_compressed(place: &Place, compression: Compression, threads: usize) -> anyhow::Result<Output> {
+        Ok(Output::Compressed(Box::new(Compressor::new(writer_to(place)?, compression, threads))))
     }
 
     /// Puts the complete file in its place.
@@ -141,24 +132,20 @@ impl Output {
 
     /// Writes the rest and closes it, without putting it in its place. Compressed ones have a length of their own, in bytes.
     pub(super) fn complete(self) -> io::Result<(Complete, Option<u64>)> {
-        let (writer, bytes) = match self.body {
-            Body::Plain(writer) => (writer, None),
-            Body::Compressed(compressor) => {
+        let (writer, bytes) = match self {
+            Output::Plain(writer) => (writer, None),
+            Output::Compressed(compressor) => {
                 let (writer, bytes) = compressor.finish()?;
                 (writer, Some(bytes))
             }
         };
         let file = match writer.into_inner().map_err(io::IntoInnerError::into_error)? {
-            Sink::Standard(mut stdout) => {
-                stdout.flush()?;
-                None
-            }
-            Sink::Special(mut file) => {
-                file.flush()?;
-                None
-            }
             Sink::Temporary { file, target, listed } => {
                 Some(CompleteFile { path: file.into_temp_path(), target, _listed: listed })
+            }
+            mut other => {
+                other.flush()?;
+                None
             }
         };
         Ok((Complete { file }, bytes))
@@ -177,26 +164,26 @@ impl Complete {
     }
 }
 
+impl Output {
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Output::Plain(writer) => writer,
+            Output::Compressed(compressor) => compressor,
+        }
+    }
+}
+
 impl Write for Output {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        match &mut self.body {
-            Body::Plain(writer) => writer.write(data),
-            Body::Compressed(compressor) => compressor.write(data),
-        }
+        self.writer().write(data)
     }
 
     fn write_all(&mut self, data: &[u8]) -> io::Result<()> {
-        match &mut self.body {
-            Body::Plain(writer) => writer.write_all(data),
-            Body::Compressed(compressor) => compressor.write_all(data),
-        }
+        self.writer().write_all(data)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.body {
-            Body::Plain(writer) => writer.flush(),
-            Body::Compressed(compressor) => compressor.flush(),
-        }
+        self.writer().flush()
     }
 }
 
@@ -205,11 +192,17 @@ pub(super) fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", shown(path))
 }
 
-/// Creates the directory that a file goes into. Whatever fails here fails again, with a message, when the file is written.
-pub(super) fn create_parent(place: &Place) {
+/// Creates a directory, and those that it is in.
+pub(super) fn create_dir(dir: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("cannot make the directory {}", shown(dir)))
+}
+
+/// Writes a report, in a directory that is created if needed.
+pub(super) fn write_report(place: &Place, noun: &str, text: &str) -> anyhow::Result<()> {
     if let Place::File(path) = place {
-        let _ = fs::create_dir_all(directory_of(path));
+        create_dir(directory_of(path)).with_context(|| cannot_write(path))?;
     }
+    write_text(place, noun, text)
 }
 
 /// Whether the reader of an output has had enough (`| head`).
@@ -234,6 +227,14 @@ pub(super) fn write_text(place: &Place, noun: &str, text: &str) -> anyhow::Resul
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.with_context(|| format!("cannot write {noun} to {}", place.as_output())),
     }
+}
+
+fn writer_to(place: &Place) -> anyhow::Result<BufWriter<Sink>> {
+    let sink = match place {
+        Place::Standard => Sink::Standard(io::stdout()),
+        Place::File(path) => open(path).with_context(|| cannot_write(path))?,
+    };
+    Ok(BufWriter::with_capacity(BUFFER_BYTES, sink))
 }
 
 fn open(path: &Path) -> io::Result<Sink> {

@@ -55,13 +55,8 @@ impl ProgressMeter {
         let form = match reading.progress {
             When::Never => Form::Nothing,
             When::Auto if reading.verbosity == Verbosity::Quiet || !is_terminal => Form::Nothing,
-            When::Auto | When::Always => {
-                if is_terminal {
-                    Form::Bar
-                } else {
-                    Form::Lines
-                }
-            }
+            When::Auto | When::Always if is_terminal => Form::Bar,
+            When::Auto | When::Always => Form::Lines,
         };
         let patience = if reading.progress == When::Always { Duration::ZERO } else { PATIENCE };
         ProgressMeter { form, patience, started: Instant::now(), files: 1, state: Mutex::default() }
@@ -79,6 +74,14 @@ impl ProgressMeter {
             // Both passes are counted, and people count their file once.
             (state.done_bytes, state.total_bytes) = (progress.done_bytes / 2, progress.total_bytes / 2);
         });
+    }
+
+    /// Shows the progress of work that is never stopped.
+    pub(super) fn observer(&self) -> impl FnMut(Progress) -> bool {
+        |progress| {
+            self.show(progress);
+            true
+        }
     }
 
     /// A conversion of the batch has advanced by `bytes` bytes of its file.
@@ -112,11 +115,7 @@ impl ProgressMeter {
         if self.started.elapsed() < self.patience {
             return;
         }
-        match self.form {
-            Form::Nothing => {}
-            Form::Bar => self.draw(&mut state),
-            Form::Lines => self.print(&mut state),
-        }
+        if self.form == Form::Bar { self.draw(&mut state) } else { self.print(&mut state) }
     }
 
     fn draw(&self, state: &mut State) {

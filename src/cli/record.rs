@@ -12,7 +12,7 @@ use super::args::{Args, Command};
 use super::output::{cannot_write, gentle_stop};
 use super::plan::{PlanError, reading, shown};
 use super::values::{parse_bytes, parse_time};
-use super::{Status, command_status, say};
+use super::{Status, command_status, fail, say};
 use crate::format::FORMATS;
 use crate::format::host::Wishes;
 use crate::input::detect::by_name;
@@ -215,7 +215,7 @@ pub(super) fn main(args: RecordArgs) -> Result<Status, PlanError> {
     }
     let following = following(&args, &output)?;
     let format_options = match &following.settings.command {
-        Some(Command::Info(info)) => reading(info.read())?.format_options,
+        Some(Command::Info(info)) => reading(&info.read)?.format_options,
         _ => return Err(PlanError::usage("wrong options after --")),
     };
     let keep = match (args.rotate, args.last) {
@@ -351,10 +351,7 @@ fn list() -> Status {
             }
             super::print(&text)
         }
-        Err(error) => {
-            say(&format!("error: the serial ports cannot be listed: {error}\n"));
-            Status::Failed
-        }
+        Err(error) => fail(format_args!("the serial ports cannot be listed: {error}")),
     }
 }
 

@@ -3,23 +3,23 @@
 
 use std::fs;
 use std::io::{self, BufRead};
+use std::path::Path;
 
 use clap::Args;
-use serde::Serialize;
 
-use super::output::write_text;
+use super::output::{write_report, write_text};
 use super::plan::{Place, PlanError, Reading, SourceName, Verbosity, check_times};
 use super::progress::ProgressMeter;
-use super::source::{Opened, OpenedTogether, blame, name_in_sentence};
+use super::source::{OpenedTogether, blame, name_in_sentence};
 use super::values::parse_time;
-use super::{Status, color, say, say_as_is};
-use crate::input::{Input, InputError, ReadOptions, beginning};
+use super::{Status, color, fail, say, say_as_is};
+use crate::input::{Input, ReadOptions, beginning};
 use crate::metrics::saved::{self, Saved};
 use crate::metrics::{Figure, Losses, figures};
 use crate::model::counted;
 use crate::pipeline::{self, ConvertError, Gathered, Options, Source, TimeBound};
 use crate::report::stats::Recording;
-use crate::report::{InputReport, InputStatus, summary, table};
+use crate::report::{InputReport, InputStatus, Suite, junit_document, summary, table};
 
 /// A part of each recording.
 #[derive(Clone, Copy, Debug, Args)]
@@ -114,8 +114,7 @@ pub(super) fn losses_of(recording: &Recording) -> Losses {
 
 /// Reports inputs that cannot be recordings. The status so far.
 pub(super) fn report_problems(problems: &[String]) -> Status {
-    problems.iter().for_each(|problem| say(&format!("error: {problem}\n")));
-    if problems.is_empty() { Status::Done } else { Status::Failed }
+    problems.iter().map(fail).max().unwrap_or(Status::Done)
 }
 
 /// What people read about the inputs, as recordings are read: a summary of each, or one table of many.
@@ -176,12 +175,7 @@ pub(super) fn gather(
     with_stacks: bool,
 ) -> (Vec<InputReport>, Option<Gathered>) {
     let meter = ProgressMeter::new(reading);
-    gather_by(sources, reading, output, |sources| {
-        pipeline::statistics(sources, options, with_stacks, &mut |progress| {
-            meter.show(progress);
-            true
-        })
-    })
+    gather_by(sources, reading, output, |sources| pipeline::statistics(sources, options, with_stacks, &mut meter.observer()))
 }
 
 /// The statistics of one recording as `work` gathers them. Without them its inputs say why.
@@ -191,21 +185,9 @@ pub(super) fn gather_by(
     output: &Place,
     work: impl FnOnce(&[Source<'_>]) -> Result<Gathered, ConvertError>,
 ) -> (Vec<InputReport>, Option<Gathered>) {
-    let OpenedTogether { reports: mut inputs, opened, .. } =
-        OpenedTogether::open(sources, reading, &reading.read_options(output));
-    let result = if opened.len() == inputs.len() {
-        let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
-        let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
-        let gathered = work(&sources);
-        let was_cut_short = opened.iter().any(|opened| opened.input.was_cut_short());
-        if was_cut_short {
-            Err(InputError::CutShort.to_string())
-        } else {
-            gathered.map_err(|error| format!("cannot be read: {error}"))
-        }
-    } else {
-        Err("is one recording with an input that cannot be used".into())
-    };
+    let together = OpenedTogether::open(sources, reading, &reading.read_options(output));
+    let result = together.work(work);
+    let OpenedTogether { reports: mut inputs, opened, .. } = together;
     let result = result.and_then(|gathered| {
         inputs.iter_mut().zip(&gathered.inputs).for_each(|(report, summary)| report.enter_summary(summary));
         inputs.iter_mut().for_each(|input| input.warnings.extend(gathered.warnings.iter().cloned()));
@@ -223,11 +205,6 @@ pub(super) fn gather_by(
             (inputs, None)
         }
     }
-}
-
-/// As indented JSON with a final line break.
-pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(value).map(|json| json + "\n")
 }
 
 /// Writes what recordings hold. If none of them could be read, that is no result: then a file stays as it is.
@@ -248,11 +225,12 @@ pub(super) fn write_contents(
 
 /// Writes a result; the status is that of the run, or a failure.
 pub(super) fn write_result(output: &Place, noun: &str, text: anyhow::Result<String>, status: Status) -> Status {
-    match text.and_then(|text| write_text(output, noun, &text)) {
-        Ok(()) => status,
-        Err(error) => {
-            say(&format!("error: {error:#}\n"));
-            status.max(Status::Failed)
-        }
-    }
+    text.and_then(|text| write_text(output, noun, &text)).map_or_else(|error| status.max(fail(error)), |()| status)
+}
+
+/// Writes the verdicts as test cases; the status is that of the run, or a failure.
+pub(super) fn write_junit(path: &Path, suites: &[Suite], status: Status) -> Status {
+    let text = junit_document(suites).map_err(anyhow::Error::from);
+    let written = text.and_then(|text| write_report(&Place::from_arg(path), "the JUnit report", &text));
+    written.map_or_else(|error| status.max(fail(error)), |()| status)
 }

@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use super::check::{CheckArgs, SCHEMA_VERSION, outcome};
 use super::export::part_files;
-use super::output::create_parent;
+use super::output::create_dir;
 use super::plan::{Place, PlanError, path_text, shown};
-use super::recording_figures::{json, write_result};
+use super::recording_figures::{write_junit, write_result};
 use super::values::parse_percent;
 use super::{Status, say};
 use crate::export::{ExportError, Table, dataset};
@@ -25,7 +25,7 @@ use crate::metrics::list::{self, Metric};
 use crate::metrics::runs::{CONFIDENCE, Over, change};
 use crate::metrics::{Nature, Unit, Worse, text};
 use crate::model::counted;
-use crate::report::{Case, Suite, TOOL_VERSION, junit_document, visible};
+use crate::report::{Case, Suite, TOOL_VERSION, indented_json, visible};
 use crate::stats::text::markdown_escaped;
 
 /// Options of `check` for a dataset.
@@ -161,7 +161,7 @@ pub(super) fn main(args: &CheckArgs, dir: &Path, budget: &Budget, output: &Place
     let compared: Vec<&Series> = all.iter().filter(|series| is_compared(series.metric)).collect();
     let changes = changes(&compared, &runs, options);
     if let Some(dir) = &options.charts {
-        write_charts(dir, &changes).map_err(|error| PlanError::File(format!("the charts {}: {error}", shown(dir))))?;
+        write_charts(dir, &changes).map_err(|error| PlanError::File(format!("the charts {}: {error:#}", shown(dir))))?;
     }
 
     let broken: Vec<String> = verdicts.iter().filter(|verdict| verdict.is_broken()).flat_map(text::broken).collect();
@@ -169,35 +169,30 @@ pub(super) fn main(args: &CheckArgs, dir: &Path, budget: &Budget, output: &Place
     if args.json || args.md || *output != Place::Standard {
         broken.iter().for_each(|sentence| say(&format!("error: {sentence}\n")));
     }
-    let name = shown(dir).to_string();
+    let name = shown(dir);
     let compared = compared.len();
     let text = if args.json {
-        let (schema_version, tool_version, dataset) = (SCHEMA_VERSION, TOOL_VERSION, path_text(dir));
-        let (recordings, budget) = (runs.len(), args.budget.as_deref().map(path_text));
-        let (verdicts, changes) = (verdicts.as_slice(), changes.as_slice());
-        let (broken, metrics_compared, notes) = (broken.len(), compared, notes.as_slice());
         let file = RunsFile {
-            schema_version,
-            tool_version,
-            budget,
-            broken,
-            dataset,
-            recordings,
+            schema_version: SCHEMA_VERSION,
+            tool_version: TOOL_VERSION,
+            budget: args.budget.as_deref().map(path_text),
+            broken: broken.len(),
+            dataset: path_text(dir),
+            recordings: runs.len(),
             unread,
-            metrics_compared,
-            verdicts,
-            notes,
-            changes,
+            metrics_compared: compared,
+            verdicts: &verdicts,
+            notes: &notes,
+            changes: &changes,
         };
-        json(&file).map_err(Into::into)
+        indented_json(&file).map_err(Into::into)
     } else {
         let more = if unread > 0 { format!(" and {unread} that could not be read") } else { String::new() };
         let summary = format!("{}{more}, {} compared", counted(runs.len(), "recording"), counted(compared, "metric"));
         describe(args, &name, &summary, (&verdicts, &notes), &changes).map_err(Into::into)
     };
     let status = write_result(output, "the verdicts", text, status);
-    let Some(place) = args.junit.as_deref().map(Place::from_arg) else { return Ok(status) };
-    create_parent(&place);
+    let Some(junit) = &args.junit else { return Ok(status) };
     let class = format!("traceconv.{name}");
     let case = |verdict: &Verdict| Case {
         name: text::title(verdict),
@@ -207,7 +202,7 @@ pub(super) fn main(args: &CheckArgs, dir: &Path, budget: &Budget, output: &Place
         output: None,
     };
     let suite = Suite { name, seconds: 0.0, cases: verdicts.iter().map(case).collect() };
-    Ok(write_result(&place, "the JUnit report", junit_document(&[suite]).map_err(Into::into), status))
+    Ok(write_junit(junit, &[suite], status))
 }
 
 /// Whether a metric of two recordings can be compared: as for `diff`.
@@ -485,7 +480,7 @@ fn chart_name(index: usize, moved: &Moved) -> String {
 }
 
 fn write_charts(dir: &Path, changes: &[Moved]) -> anyhow::Result<()> {
-    fs::create_dir_all(dir)?;
+    create_dir(dir)?;
     for (index, moved) in changes.iter().take(LISTED).enumerate() {
         let name = chart_name(index, moved);
         fs::write(dir.join(&name), &moved.chart).with_context(|| name.clone())?;

@@ -1,16 +1,19 @@
 //! An input, opened and recognised: a recording, or an image of a target's memory with one or more recordings in it.
 
+use std::fs;
 use std::io;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
-use super::plan::{ArchiveMember, Place, Reading, SourceName};
+use super::plan::{ArchiveMember, Place, Reading, SourceName, directory_of, file, is_own, shown};
 use crate::format::{Format, FormatOptions, OptionSpec};
 use crate::input::archive::is_archive;
 use crate::input::detect::Detected;
 use crate::input::sidecar;
 use crate::input::{Input, InputError, ReadOptions, RecogniseError, Recognised};
+use crate::metrics::nearest::nearest;
 use crate::model::RecorderNotes;
-use crate::pipeline::Source;
+use crate::pipeline::{ConvertError, Source};
 pub(super) use crate::report::name_in_sentence;
 use crate::report::{InputReport, warning_of_format, without_events};
 
@@ -21,12 +24,6 @@ pub(super) struct Opened {
     options: FormatOptions,
     /// The notes of the recorder beside the file.
     recorder: Option<RecorderNotes>,
-}
-
-impl From<Recognised> for Opened {
-    fn from(Recognised { input, detected, options }: Recognised) -> Opened {
-        Opened { input, detected, options, recorder: None }
-    }
 }
 
 type Problem = Box<dyn std::error::Error>;
@@ -41,25 +38,28 @@ impl Opened {
                 let is_one = recognised.len() == 1;
                 recognised
                     .into_iter()
-                    .map(|recognised| {
-                        let notes = notes_beside(name, &recognised.input).filter(|_| is_one);
+                    .map(|Recognised { input, detected, options }| {
+                        let notes = notes_beside(name, &input).filter(|_| is_one);
                         // The notes' places are those of the whole stream.
                         let is_misplaced = notes.is_some() && reading.swo_port.is_some();
-                        let recorder = notes.filter(|_| !is_misplaced).or(recognised.input.notes());
-                        let opened = Opened { recorder, ..Opened::from(recognised) };
-                        let mut report = InputReport { core: opened.options.core, ..Opened::unopened(name) };
-                        opened.enter(&mut report);
+                        let recorder = notes.filter(|_| !is_misplaced).or(input.notes());
+                        let mut report = InputReport { core: options.core, ..Opened::unopened(name) };
+                        report.enter_input(&input);
+                        report.format = Some(detected.format.name());
+                        report.detected_because = Some(detected.because.clone());
                         if is_misplaced {
                             report.hints.push(
                                 "The recorder's notes are not shown: they are about the whole stream, not about one port.".into(),
                             );
                         }
-                        (report, Some(opened))
+                        (report, Some(Opened { input, detected, options, recorder }))
                     })
                     .collect()
             }
             Err(error) => {
-                report.error = Some(format!("{} {error}", name.for_people()));
+                let meant =
+                    meant(name, error.as_ref()).map_or_else(String::new, |path| format!("; did you mean {}?", shown(&path)));
+                report.error = Some(format!("{} {error}{meant}", name.for_people()));
                 vec![(report, None)]
             }
         }
@@ -69,12 +69,6 @@ impl Opened {
     pub(super) fn unopened(name: &SourceName) -> InputReport {
         let report = InputReport::named(name.as_typed(), name.core);
         InputReport { path_bytes: name.place.raw_name(), ..report }
-    }
-
-    fn enter(&self, report: &mut InputReport) {
-        report.enter_input(&self.input);
-        report.format = Some(self.detected.format.name());
-        report.detected_because = Some(self.detected.because.clone());
     }
 
     /// The format's name for people.
@@ -138,12 +132,47 @@ impl OpenedTogether {
         }
         OpenedTogether { reports, opened, counts }
     }
+
+    /// The result of work on all of them, as one recording. An error is the end of a sentence that begins with an input's name.
+    pub(super) fn work<T>(&self, work: impl FnOnce(&[Source<'_>]) -> Result<T, ConvertError>) -> Result<T, String> {
+        if self.opened.len() < self.reports.len() {
+            return Err("is one recording with an input that cannot be used".into());
+        }
+        let result = with_sources(&self.opened, work);
+        if self.opened.iter().any(|opened| opened.input.was_cut_short()) {
+            return Err(InputError::CutShort.to_string());
+        }
+        result.map_err(|error| format!("cannot be read: {error}"))
+    }
+}
+
+/// Does work on opened inputs, as the pipeline takes them.
+pub(super) fn with_sources<T>(opened: &[Opened], work: impl FnOnce(&[Source<'_>]) -> T) -> T {
+    let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
+    let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
+    work(&sources)
 }
 
 /// Says of an input that has no error of its own why it cannot be used: the end of a sentence that begins with its name.
 pub(super) fn blame(input: &mut InputReport, reason: &str) {
     let name = name_in_sentence(input);
     input.error.get_or_insert_with(|| format!("{name} {reason}"));
+}
+
+/// The file beside one that does not exist that was probably meant: one with its name and an extension, or nearly with its name.
+fn meant(name: &SourceName, error: &(dyn std::error::Error + 'static)) -> Option<PathBuf> {
+    /// More files of a directory are not looked at.
+    const ENTRIES_MAX: usize = 1000;
+    let Some(InputError::Open(error)) = error.downcast_ref() else { return None };
+    let path = file(&name.place).filter(|_| error.kind() == io::ErrorKind::NotFound)?;
+    let typed = path.file_name()?.to_str()?;
+    let entries = fs::read_dir(directory_of(path)).ok()?.flatten().take(ENTRIES_MAX);
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir()) && !is_own(&entry.path()));
+    let mut names: Vec<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    let with_extension = names.iter().find(|name| Path::new(name).file_stem() == Some(typed.as_ref()));
+    let found = with_extension.map(String::as_str).or_else(|| nearest(typed, names.iter().map(String::as_str)))?;
+    Some(path.with_file_name(found))
 }
 
 /// The bytes of an input: those of a port, if one is selected.

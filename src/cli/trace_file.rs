@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args as ClapArgs;
 
-use super::merging::os_from_bytes;
 use super::output::{Complete, Output, cannot_write};
-use super::plan::{Place, PlanError, TRACE_EXTENSION, shown};
+use super::plan::{Place, PlanError, TRACE_EXTENSION, os_from_bytes, shown};
 use super::values::parse_bytes;
 use crate::model::Nanos;
 use crate::pipeline::{
@@ -159,10 +158,10 @@ impl Form {
         options: &Options,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> anyhow::Result<(Converted, Complete, Option<u64>)> {
-        let mut output = Output::create(place)?;
-        if let Some(compression) = self.compression {
-            output = output.compressed(compression, conversion.compressing_threads);
-        }
+        let mut output = match self.compression {
+            Some(compression) => Output::create_compressed(place, compression, conversion.compressing_threads)?,
+            None => Output::create(place)?,
+        };
         let Conversion { recordings, alignment, .. } = conversion;
         let converted = match pipeline::merge(recordings, alignment, options, &mut output, progress) {
             Ok(converted) => converted,

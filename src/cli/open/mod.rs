@@ -21,7 +21,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, ValueEnum};
 
 use super::plan::{self, ConvertPlan, Place, PlanError};
-use super::{Status, say};
+use super::{Status, fail, say};
 use link::Viewer;
 use server::{Event, Patience, Server};
 use shown::Shown;
@@ -152,13 +152,7 @@ pub(super) fn after(plan: Option<&OpenPlan>, status: Status) -> Status {
 
 /// Serves the trace, and returns when it is time to.
 pub(super) fn run(plan: &OpenPlan) -> Status {
-    match show(plan) {
-        Ok(()) => Status::Done,
-        Err(error) => {
-            say(&format!("error: {error}\n"));
-            Status::Failed
-        }
-    }
+    show(plan).map_or_else(fail, |()| Status::Done)
 }
 
 /// Why a trace cannot be shown.

@@ -288,23 +288,26 @@ impl Answer<'_> {
             event: None,
         }
     }
+
+    fn refusal(status: &'static str, text: &'static str, refused: String) -> Answer<'static> {
+        Answer { event: Some(Event::Refused(refused)), ..Answer::text(status, text) }
+    }
 }
 
 fn answer<'a>(request: &Request, shared: &'a Shared) -> Answer<'a> {
     if request.host.as_deref() != Some(&shared.host) {
         let refused = format!("a request for the host {:?}", request.host.as_deref().unwrap_or("(none)"));
-        let text = "This server is reached by its number only.";
-        return Answer { event: Some(Event::Refused(refused)), ..Answer::text("421 Misdirected Request", text) };
+        return Answer::refusal("421 Misdirected Request", "This server is reached by its number only.", refused);
     }
     if let Some(origin) = request.origin.as_deref()
         && origin != shared.site.origin
     {
         let refused = format!("a request of a page of {origin:?}");
-        return Answer { event: Some(Event::Refused(refused)), ..Answer::text("403 Forbidden", "Not for pages of this origin.") };
+        return Answer::refusal("403 Forbidden", "Not for pages of this origin.", refused);
     }
     if request.origin.is_none() && !shared.site.is_own_page {
         let refused = "a request without the viewer's origin: no browser sends one".to_owned();
-        return Answer { event: Some(Event::Refused(refused)), ..Answer::text("403 Forbidden", "Only for the viewer's page.") };
+        return Answer::refusal("403 Forbidden", "Only for the viewer's page.", refused);
     }
     let Some(resource) = shared.site.resources.iter().find(|resource| resource.is_meant(&request.target)) else {
         return Answer::text("404 Not Found", "There is nothing here. traceconv printed the address of the trace.");
@@ -312,10 +315,7 @@ fn answer<'a>(request: &Request, shared: &'a Shared) -> Answer<'a> {
     let is_own = request.origin.is_some() || request.fetch_site.as_deref() == Some("same-origin");
     if matches!(resource.content, Content::File(_)) && (!is_own || request.fetch_mode.as_deref() == Some("no-cors")) {
         let refused = "a request for the trace that is not of the page that it is for".to_owned();
-        return Answer {
-            event: Some(Event::Refused(refused)),
-            ..Answer::text("403 Forbidden", "Only for the page that shows it.")
-        };
+        return Answer::refusal("403 Forbidden", "Only for the page that shows it.", refused);
     }
     match (&resource.content, request.method.as_str()) {
         (Content::HandedOver, "POST") if request.origin.is_some() => {

@@ -11,6 +11,7 @@ use super::server::{Content, Resource, Site};
 use crate::cli::plan;
 use crate::format::SAMPLE_BYTES;
 use crate::input::detect::detect;
+use crate::input::is_compressed;
 
 /// The served trace, and the link to it.
 #[derive(Debug)]
@@ -93,7 +94,8 @@ fn fill_in(page: &str, values: &[(&str, &str)]) -> String {
 /// The length of a trace in bytes. A recording is refused, recognised by content.
 pub(super) fn check(trace: &Path) -> Result<u64, String> {
     let name = plan::shown(trace);
-    let metadata = fs::metadata(trace).map_err(|error| format!("{name} cannot be read: {error}"))?;
+    let unreadable = |error: std::io::Error| format!("{name} cannot be read: {error}");
+    let metadata = fs::metadata(trace).map_err(unreadable)?;
     if metadata.is_dir() {
         return Err(format!("{name} is a directory; name a trace"));
     }
@@ -101,8 +103,8 @@ pub(super) fn check(trace: &Path) -> Result<u64, String> {
         return Err(format!("{name} is no file, and only a file can be read more than once"));
     }
     let mut sample = Vec::new();
-    let file = File::open(trace).map_err(|error| format!("{name} cannot be read: {error}"))?;
-    file.take(SAMPLE_BYTES as u64).read_to_end(&mut sample).map_err(|error| format!("{name} cannot be read: {error}"))?;
+    let file = File::open(trace).map_err(unreadable)?;
+    file.take(SAMPLE_BYTES as u64).read_to_end(&mut sample).map_err(unreadable)?;
     if sample.is_empty() {
         return Err(format!("{name} is empty"));
     }
@@ -111,10 +113,7 @@ pub(super) fn check(trace: &Path) -> Result<u64, String> {
     let is_packets = sample.starts_with(&[0x0a]) && !is_text;
     let is_json =
         is_text && sample.trim_ascii_start().starts_with(b"{") && sample.windows(13).any(|window| window == b"\"traceEvents\"");
-    let may_be_trace = is_packets
-        || is_json
-        || [&[0x1f, 0x8b, 0x08][..], &[0x28, 0xb5, 0x2f, 0xfd]].iter().any(|magic| sample.starts_with(magic));
-    if may_be_trace {
+    if is_packets || is_json || is_compressed(&sample) {
         return Ok(metadata.len());
     }
     if let Ok(detected) = detect(&sample, &[]) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 
 use super::server::{Content, Event, Patience, Resource, Server, Site};
-use crate::cli::{Status, say};
+use crate::cli::{Status, fail, say};
 
 /// The page's files: path, media type, content. If this file is missing, its name says how it is made.
 const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("CARGO_MANIFEST_DIR"), "/build/web/made-by-cargo-xtask-web.rs"));
@@ -29,13 +29,7 @@ pub(in crate::cli) struct WebArgs {
 
 /// Serves until the program is ended.
 pub(in crate::cli) fn run(args: &WebArgs) -> Status {
-    match serve(args) {
-        Ok(()) => Status::Done,
-        Err(error) => {
-            say(&format!("error: {error}\n"));
-            Status::Failed
-        }
-    }
+    serve(args).map_or_else(fail, |()| Status::Done)
 }
 
 fn serve(args: &WebArgs) -> Result<(), String> {

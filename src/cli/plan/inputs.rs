@@ -141,7 +141,7 @@ fn members(input: FoundInput, globs: &Globs, options: &ReadOptions) -> Vec<Found
     let folder = if is_named { PathBuf::new() } else { input.within.with_extension("") };
     let wanted = archive.members().iter().filter(|member| {
         let name = Path::new(&member.name);
-        !member.is_hidden() && !is_trace(name) && !sidecar::is_sidecar(name) && globs.accepts(name)
+        !member.is_hidden() && !is_own(name) && globs.accepts(name)
     });
     let mut found: Vec<FoundInput> = wanted
         .map(|member| {
@@ -220,16 +220,14 @@ fn is_input(entry: &DirEntry, own: &[FileId]) -> bool {
         kind if kind.is_symlink() => fs::metadata(entry.path()).map_or(true, |metadata| metadata.is_file()),
         kind => kind.is_file(),
     };
-    is_file
-        && !is_trace(entry.path())
-        && !sidecar::is_sidecar(entry.path())
-        && (own.is_empty() || FileId::of(entry.path()).is_none_or(|id| !own.contains(&id)))
+    is_file && !is_own(entry.path()) && (own.is_empty() || FileId::of(entry.path()).is_none_or(|id| !own.contains(&id)))
 }
 
-/// Whether a file has the name of a trace.
-fn is_trace(path: &Path) -> bool {
+/// Whether a file has a name that this program gives: a trace, or the notes of the recorder.
+pub(in crate::cli) fn is_own(path: &Path) -> bool {
     let name = path.as_os_str().as_encoded_bytes();
-    ["", ".gz", ".zst"].iter().any(|packed| name.ends_with(format!(".{TRACE_EXTENSION}{packed}").as_bytes()))
+    let is_trace = ["", ".gz", ".zst"].iter().any(|packed| name.ends_with(format!(".{TRACE_EXTENSION}{packed}").as_bytes()));
+    is_trace || sidecar::is_sidecar(path)
 }
 
 /// The inputs of a list, one in each line (or before each NUL).

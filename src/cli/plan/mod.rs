@@ -8,11 +8,12 @@ mod place;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+pub(super) use self::inputs::is_own;
 use self::inputs::{FoundInput, FoundInputs};
 use self::names::Named;
-pub(super) use self::place::{ArchiveMember, Place, SourceName, directory_of, file, path_text, shown};
+pub(super) use self::place::{ArchiveMember, Place, SourceName, directory_of, file, os_from_bytes, path_text, shown};
 use self::place::{FileId, is_same_file};
-use super::args::{ConvertArgs, DumpArgs, MoreInputs, ReadArgs, StatsArgs, When};
+use super::args::{ConvertArgs, MoreInputs, ReadArgs, When};
 use super::merging::{self, MergePlan};
 use super::trace_file::{self, Form};
 use super::values::MaxLost;
@@ -51,7 +52,7 @@ pub(super) struct ConvertPlan {
     pub(super) form: Form,
     /// The directory that all outputs are in, if there is one; it may have to be made.
     pub(super) output_dir: Option<PathBuf>,
-    pub(super) reports: Reports<Option<Place>>,
+    pub(super) reports: Reports,
     pub(super) strict: bool,
     pub(super) strict_time: bool,
     pub(super) max_lost: Option<MaxLost>,
@@ -59,15 +60,15 @@ pub(super) struct ConvertPlan {
     pub(super) skip_unrecognised: bool,
 }
 
-/// Something for each form of the report.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Reports<T> {
-    pub(super) json: T,
-    pub(super) markdown: T,
-    pub(super) junit: T,
+/// Where each form of the report goes, if it is wanted.
+#[derive(Debug)]
+pub(super) struct Reports {
+    pub(super) json: Option<Place>,
+    pub(super) markdown: Option<Place>,
+    pub(super) junit: Option<Place>,
 }
 
-impl Reports<Option<Place>> {
+impl Reports {
     /// Those that are wanted, with their options.
     pub(super) fn wanted(&self) -> impl Iterator<Item = (&'static str, &Place)> {
         let all = [("--report", &self.json), ("--report-md", &self.markdown), ("--junit", &self.junit)];
@@ -85,8 +86,8 @@ pub(super) struct Job {
     pub(super) merge: Option<MergePlan>,
     /// The length of its files in bytes, as far as that is known before they are read.
     pub(super) bytes: u64,
-    /// Why it cannot be done, if that is known already. Ends a sentence that begins with the input.
-    pub(super) problem: Option<String>,
+    /// Why a source cannot be read, for each, if that is known already. Ends a sentence that begins with the input.
+    pub(super) problems: Vec<Option<String>>,
 }
 
 impl Job {
@@ -94,41 +95,6 @@ impl Job {
     pub(super) fn for_people(&self) -> String {
         self.sources.first().map_or_else(String::new, SourceName::for_people)
     }
-}
-
-/// All that `traceconv dump INPUT` is to do.
-#[derive(Debug)]
-pub(super) struct DumpPlan {
-    pub(super) sources: Vec<SourceName>,
-    pub(super) output: Place,
-    pub(super) text: bool,
-    pub(super) reading: Reading,
-}
-
-/// All that `traceconv stats INPUT...` is to do.
-#[derive(Debug)]
-pub(super) struct StatsPlan {
-    /// The inputs of each recording.
-    pub(super) recordings: Vec<Vec<SourceName>>,
-    /// The named inputs that cannot be recordings, with the reason.
-    pub(super) problems: Vec<String>,
-    pub(super) skip_unrecognised: bool,
-    pub(super) output: Place,
-    pub(super) form: StatsForm,
-    pub(super) from: Option<TimeBound>,
-    pub(super) to: Option<TimeBound>,
-    pub(super) reading: Reading,
-}
-
-/// How statistics are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StatsForm {
-    /// As tables with at most this many rows.
-    Tables(usize),
-    Json,
-    /// As one long table of figures.
-    Csv,
-    Folded,
 }
 
 /// How inputs are read.
@@ -246,17 +212,17 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     let mut jobs = Vec::with_capacity(groups.len());
     for (group, output) in groups.into_iter().zip(outputs) {
         let firmware_name = group.first().map_or_else(String::new, |first| path_text(Path::new(first.source.stem())));
+        let (sources, problems): (Vec<_>, Vec<_>) = group.into_iter().map(|input| (input.source, input.problem)).unzip();
         jobs.push(Job {
             output,
             firmware_name: args.name.clone().unwrap_or(firmware_name),
-            bytes: group.iter().filter_map(|input| input.source.length()).fold(0, u64::saturating_add),
-            problem: group.iter().find_map(|input| input.problem.clone()),
-            sources: group.into_iter().map(|input| input.source).collect(),
+            bytes: sources.iter().filter_map(SourceName::length).fold(0, u64::saturating_add),
             merge: merge.take(),
+            sources,
+            problems,
         });
     }
-    let mut reads = named_files(&args.read);
-    reads.extend(listed_in(&args.inputs.more));
+    let reads: Vec<PathBuf> = args.read.own.files().chain(listed_in(&args.inputs.more)).collect();
     check_outputs(&jobs, &reports, &reads)?;
     if form.split_bytes.is_some() {
         check_parts(&jobs)?;
@@ -291,11 +257,7 @@ fn ends_as_directory(path: &Path) -> bool {
 }
 
 /// At most one thing goes to standard output, and no trace to a terminal.
-fn check_standard_output(
-    output: Option<&Place>,
-    reports: &Reports<Option<Place>>,
-    stdout_is_terminal: bool,
-) -> Result<(), PlanError> {
+fn check_standard_output(output: Option<&Place>, reports: &Reports, stdout_is_terminal: bool) -> Result<(), PlanError> {
     let all = output.map(|output| ("-o", output)).into_iter().chain(reports.wanted());
     let standard: Vec<&str> = all.filter(|(_, place)| **place == Place::Standard).map(|(option, _)| option).collect();
     if let [one, two, ..] = standard.as_slice() {
@@ -307,50 +269,13 @@ fn check_standard_output(
     Ok(())
 }
 
-/// Plans a dump.
-pub(super) fn plan_dump(args: &DumpArgs) -> Result<DumpPlan, PlanError> {
-    let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
-    let recordings = plan_recordings(&args.inputs, [&output], &args.read)?;
-    let [sources] = <[Vec<SourceName>; 1]>::try_from(recordings)
-        .map_err(|_| PlanError::usage("dump lists one recording; name its cores (FILE@0 FILE@1 ...) if these are its inputs"))?;
-    Ok(DumpPlan { sources, output, text: args.text, reading: reading(&args.read)? })
-}
-
-/// Plans statistics.
-pub(super) fn plan_stats(args: &StatsArgs) -> Result<StatsPlan, PlanError> {
-    let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
-    let form = match (args.json, args.csv, args.folded) {
-        (true, ..) => StatsForm::Json,
-        (false, true, _) => StatsForm::Csv,
-        (false, false, true) => StatsForm::Folded,
-        (false, false, false) => StatsForm::Tables(args.rows),
-    };
-    check_times(args.from, args.to)?;
-    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], &args.read, Vec::new())?;
-    let skip_unrecognised = args.more.skip_unrecognised;
-    Ok(StatsPlan {
-        recordings,
-        problems,
-        skip_unrecognised,
-        output,
-        form,
-        from: args.from,
-        to: args.to,
-        reading: reading(&args.read)?,
-    })
-}
-
 /// The recordings that are to be read. Neither they nor other files that are read may be outputs.
-pub(super) fn plan_recordings<'a>(
-    inputs: &[PathBuf],
-    outputs: impl IntoIterator<Item = &'a Place>,
-    read: &ReadArgs,
-) -> Result<Vec<Vec<SourceName>>, PlanError> {
+pub(super) fn plan_recordings(inputs: &[PathBuf], output: &Place, read: &ReadArgs) -> Result<Vec<Vec<SourceName>>, PlanError> {
     let options = first_read_options(read);
     let named = inputs.iter().flat_map(|arg| inputs::expanded(arg));
     let sources = named.map(|arg| SourceName::parse(&arg, &options)).collect::<Result<Vec<_>, _>>()?;
     check_core_count(sources.iter(), read.cores)?;
-    check_recordings(&sources, outputs, &named_files(read))?;
+    check_recordings(&sources, &[output], &read.own.files().collect::<Vec<_>>())?;
     Ok(recordings(sources))
 }
 
@@ -379,10 +304,10 @@ pub(super) fn plan_many(
             None => sources.push(source),
         }
     }
-    reads.extend(named_files(read));
+    reads.extend(read.own.files());
     reads.extend(listed_in(more));
     check_core_count(sources.iter(), read.cores)?;
-    check_recordings(&sources, outputs.iter().copied(), &reads)?;
+    check_recordings(&sources, outputs, &reads)?;
     let recordings = if sources.is_empty() { Vec::new() } else { recordings(sources) };
     Ok(Recordings { recordings, problems })
 }
@@ -392,13 +317,9 @@ fn listed_in(more: &MoreInputs) -> Option<PathBuf> {
     more.files_from.as_deref().map(Place::from_arg).as_ref().and_then(file).map(Path::to_path_buf)
 }
 
-fn check_recordings<'a>(
-    sources: &[SourceName],
-    outputs: impl IntoIterator<Item = &'a Place>,
-    reads: &[PathBuf],
-) -> Result<(), PlanError> {
+fn check_recordings(sources: &[SourceName], outputs: &[&Place], reads: &[PathBuf]) -> Result<(), PlanError> {
     check_sources(sources.iter())?;
-    for output in outputs.into_iter().filter_map(file) {
+    for output in outputs.iter().filter_map(|place| file(place)) {
         let mut read = sources.iter().filter_map(|source| file(&source.place)).chain(reads.iter().map(PathBuf::as_path));
         if read.any(|input| is_same_file(input, output)) {
             return usage(format!("{} is an input itself; name another output", shown(output)));
@@ -411,11 +332,6 @@ fn check_recordings<'a>(
 fn first_read_options(args: &ReadArgs) -> ReadOptions {
     let spool_dir = Some(std::env::temp_dir());
     ReadOptions { mmap: !args.no_mmap, spool_dir, max_decompressed_bytes: args.max_decompressed, ..ReadOptions::default() }
-}
-
-/// The files that options name to be read.
-pub(super) fn named_files(args: &ReadArgs) -> Vec<PathBuf> {
-    args.own.files().collect()
 }
 
 /// Inputs that name their cores are one recording, others one each.
@@ -522,7 +438,7 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// No output may be an input, another output, a report, or another file that is read.
-fn check_outputs(jobs: &[Job], reports: &Reports<Option<Place>>, reads: &[PathBuf]) -> Result<(), PlanError> {
+fn check_outputs(jobs: &[Job], reports: &Reports, reads: &[PathBuf]) -> Result<(), PlanError> {
     let input_files = jobs.iter().flat_map(|job| &job.sources).filter_map(|source| file(&source.place));
     let inputs: HashSet<FileId> = input_files.chain(reads.iter().map(PathBuf::as_path)).filter_map(FileId::of).collect();
     let is_input = |path: &Path| FileId::of(path).is_some_and(|id| inputs.contains(&id));

@@ -25,6 +25,11 @@ impl Place {
         if path.as_os_str() == "-" { Place::Standard } else { Place::File(path.to_path_buf()) }
     }
 
+    /// Where a result goes: without a name to standard output.
+    pub(in crate::cli) fn of_result(path: Option<&Path>) -> Place {
+        path.map_or(Place::Standard, Place::from_arg)
+    }
+
     /// The name as typed, see [`path_text`].
     pub(in crate::cli) fn as_typed(&self) -> String {
         match self {
@@ -198,15 +203,20 @@ fn split_core(arg: &OsStr) -> Option<(&Path, &str)> {
     Some((path, std::str::from_utf8(digits).ok()?))
 }
 
+/// A piece of a name, cut out at ASCII characters.
 #[cfg(unix)]
-pub(super) fn path_from_bytes(bytes: &[u8]) -> Option<&Path> {
-    Some(Path::new(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes)))
+pub(in crate::cli) fn os_from_bytes(bytes: &[u8]) -> Option<&OsStr> {
+    Some(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes))
 }
 
 /// Elsewhere only names that are Unicode can be taken apart without `unsafe`.
 #[cfg(not(unix))]
+pub(in crate::cli) fn os_from_bytes(bytes: &[u8]) -> Option<&OsStr> {
+    std::str::from_utf8(bytes).ok().map(OsStr::new)
+}
+
 pub(super) fn path_from_bytes(bytes: &[u8]) -> Option<&Path> {
-    std::str::from_utf8(bytes).ok().map(Path::new)
+    os_from_bytes(bytes).map(Path::new)
 }
 
 /// The directory that a file is in; never empty.

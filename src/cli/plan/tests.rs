@@ -4,7 +4,7 @@ use std::fs;
 
 use clap::Parser;
 
-use super::super::args::{Args, Command};
+use super::super::args::Args;
 use super::*;
 
 fn plan_on(terminal: bool, dir: &Path, line: &str) -> Result<ConvertPlan, String> {
@@ -116,15 +116,4 @@ fn an_input_is_not_overwritten_through_a_link() {
     for line in ["./a.bin -o ./soft", "./a.bin -o ./hard", "./soft -o ./hard"] {
         assert!(jobs(dir.path(), line).unwrap_err().contains("is an input itself"), "{line}");
     }
-}
-
-#[test]
-fn a_dump_does_not_overwrite_its_input() {
-    let dir = dir_with(&["a.bin"]);
-    let input = dir.path().join("a.bin");
-    let args = Args::try_parse_from(["traceconv".as_ref(), "dump".as_ref(), input.as_os_str(), "-o".as_ref(), input.as_os_str()]);
-    let Some(Command::Dump(args)) = args.unwrap().command else { panic!("no dump") };
-    assert!(plan_dump(&args).unwrap_err().to_string().contains("is an input itself"));
-    let plan = plan_dump(&DumpArgs { output: None, ..args }).unwrap();
-    assert_eq!((plan.output, plan.sources), (Place::Standard, vec![SourceName::of(Place::File(input))]));
 }
