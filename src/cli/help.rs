@@ -34,7 +34,7 @@ const HEADINGS: [(&str, &[&str]); 7] = [
 ];
 
 /// The options that `-h` shows; `--help` has all.
-const COMMON: [&str; 22] = [
+const COMMON: [&str; 21] = [
     "recursive",
     "format",
     "output",
@@ -43,7 +43,6 @@ const COMMON: [&str; 22] = [
     "from",
     "to",
     "report",
-    "junit",
     "strict",
     "max_lost",
     "quiet",

@@ -159,8 +159,9 @@ fn program() -> Command {
     program
 }
 
+/// All but `record`, which has a page of its own (`tests/record/options.rs`).
 fn commands(program: &Command) -> impl Iterator<Item = &Command> {
-    program.get_subcommands().filter(|command| command.get_name() != "help")
+    program.get_subcommands().filter(|command| !["help", "record"].contains(&command.get_name()))
 }
 
 fn options(command: &Command) -> impl Iterator<Item = &Arg> {

@@ -1,7 +1,6 @@
 //! `traceconv record` with targets that are played here: by sockets, pseudo-terminals, pipes and files.
 //!
-//! Needs the feature `record`: `cargo test --features record --test record`. No test depends on time: each waits for what the recorder says
-//! or for the length of its file.
+//! The feature `record` is on in tests. No test depends on time: each waits for what the recorder says or for the length of its file.
 #![cfg(unix)]
 
 #[path = "../desk/mod.rs"]

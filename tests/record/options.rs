@@ -22,7 +22,7 @@ fn page() -> String {
     let record = definition.find_subcommand("record").expect("the feature `record` is on");
     let mut page = String::from(
         "# Options of `record`\n\n\
-         <!-- Generated from src/cli/record.rs: TRACECONV_BLESS=1 cargo test --features record --test record -->\n\n\
+         <!-- Generated from src/cli/record.rs: TRACECONV_BLESS=1 cargo test --test record -->\n\n\
          `traceconv record SOURCE -o FILE`. [Getting a recording off the board](../recording.md#record) has examples.\n\n\
          | Option | Meaning |\n|---|---|\n",
     );
