@@ -61,6 +61,12 @@ pub(super) fn open(inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>,
     Ok(erase(RawRecording { decoder: settings.decoder(None), settings }))
 }
 
+/// Whether a frame is exactly one message whose end is known without the frame.
+pub(super) fn is_whole_message(frame: &[u8], collateral: &Collateral) -> bool {
+    let length = Stream::new(frame, 0, collateral, None).length(0, delimit::PAYLOAD_LIMIT);
+    length.is_ok_and(|(len, _)| len == frame.len())
+}
+
 /// The first pass.
 struct RawRecording {
     settings: Settings,

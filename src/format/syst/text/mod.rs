@@ -1,18 +1,21 @@
 //! The text transport: `SYS-T RAW DATA: ` and a message in hex, anywhere in the lines of a console.
 //!
 //! One marker with its digits is one message. All other text is console text, except the rest of a message that other output interrupts
-//! (`interrupted.rs`) and *listings*, by which the library's example platform repeats its messages (`listing.rs`). Each line is judged by
+//! (`interrupted.rs`) or that a terminal has wrapped (`wrapped.rs`), and *listings*, by which the library's example platform repeats its messages (`listing.rs`). Each line is judged by
 //! the input around it, so that it does not matter where parts begin.
 
 mod hex;
 mod interrupted;
 mod listing;
+mod wrapped;
 
 use std::ops::Range;
 
+use super::collateral::Collateral;
 use super::decode::{Context, Decoder, Records};
 use super::decoded::{Notice, RecordKind};
-use super::record::{Header, Malformed};
+use super::raw::is_whole_message;
+use super::record::{Header, Malformed, Marks};
 use super::resolve::{Progress, Resolver, Sequence};
 use super::scan::MessageFacts;
 use super::settings::Settings;
@@ -21,6 +24,7 @@ use crate::model::{Ledger, counted};
 use hex::{padded, sixteen_unhexed, unhex};
 use interrupted::{find_rest, is_interrupted, is_rest};
 use listing::{Listed, may_have_listings, read_listed};
+use wrapped::{find_wrapped, is_wrapped_rest, may_be_wrapped};
 
 /// The bytes before a message. Some consoles leave out the blank.
 pub const MARKER: &[u8] = b"SYS-T RAW DATA: ";
@@ -238,6 +242,17 @@ fn digits_after(input: &[u8], marker: usize) -> Range<usize> {
     start..start + rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count()
 }
 
+/// The message of these digits, if it goes on elsewhere.
+#[inline]
+fn whole_message(input: &[u8], digits: Range<usize>) -> Option<Vec<u8>> {
+    let found = match is_interrupted(input, digits.end) {
+        true => find_rest(input, digits),
+        false if may_be_wrapped(input, digits.end) => find_wrapped(input, digits),
+        false => None,
+    };
+    found.map(|(_, frame)| frame)
+}
+
 /// Cuts text into pieces. `each` gets them in order, with their starts, and returns the number of a message's digits, which is not needed
 /// unless console text is wanted: digits contain no marker.
 fn pieces<'a>(text: &'a [u8], want_console: bool, mut each: impl FnMut(usize, Piece<'a>) -> usize) {
@@ -328,7 +343,7 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                 let context = Context { offset: offset as u64, len: line.len(), ..Context::default() };
                 match read_listed(part.input, offset, line) {
                     Listed::Repeated => {}
-                    Listed::Unlisted if is_rest(part.input, offset, line) => {}
+                    Listed::Unlisted if is_rest(part.input, offset, line) || is_wrapped_rest(part.input, offset, line) => {}
                     Listed::Only(frame) => not_ok += add(records, decoder, &frame, context, part.end),
                     Listed::Unlisted => {
                         // After a message, and after other bytes that are no text, the digits may be the rest of that message.
@@ -364,16 +379,23 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                 let len = BARE_MARKER.len() + usize::from(blank) + digits;
                 let context = Context { offset: offset as u64, len, ..Context::default() };
                 let end = offset + len;
-                if is_interrupted(part.input, end)
-                    && let Some((_, frame)) = find_rest(part.input, end - digits..end)
-                {
+                if let Some(frame) = whole_message(part.input, end - digits..end) {
                     not_ok += add(records, decoder, &frame, context, part.end);
                     return digits;
                 }
-                if digits % 2 == 1 {
+                let is_odd = digits % 2 == 1;
+                if is_odd {
                     records.add_notice(Notice::OddDigits, 0, Context { len: 0, ..context });
                 }
                 not_ok += add(records, decoder, frame, context, part.end);
+                // Half a byte is surplus only if the message is whole without it.
+                if is_odd
+                    && !is_whole_message(frame, &Collateral::default())
+                    && let Some(stored) = records.stored.last_mut()
+                    && !matches!(stored.kind, RecordKind::Malformed(_))
+                {
+                    stored.marks.add(Marks::TRUNCATED);
+                }
                 return digits;
             }
         }
@@ -442,8 +464,7 @@ fn scan(part: Part<'_>) -> MessageFacts {
                 let (digits, frame) = unhex(rest, &mut room);
                 if is_wanted {
                     let own = digits_after(part.input, lines.start + at);
-                    let whole = if is_interrupted(part.input, own.end) { find_rest(part.input, own) } else { None };
-                    facts.add_frame(whole.as_ref().map_or(frame, |(_, frame)| frame), offset);
+                    facts.add_frame(whole_message(part.input, own).as_deref().unwrap_or(frame), offset);
                 }
                 digits
             }
@@ -455,7 +476,6 @@ fn scan(part: Part<'_>) -> MessageFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::syst::record::Marks;
 
     fn records(text: &[u8]) -> Records {
         let mut records = Records::default();
@@ -565,6 +585,58 @@ mod tests {
         // Digits of another number are not the rest.
         let kinds = listed(&format!("{marker}{} x\n{}00\n", &twin[..16], &twin[16..]));
         assert_eq!(kinds.last(), Some(&console(&format!("{}00", &twin[16..]))));
+    }
+
+    #[test]
+    fn a_message_that_a_terminal_wraps_is_joined() {
+        let (marker, lower) =
+            ("SYS-T RAW DATA: ", "the quick brown fox jumps over the lazy dog, and over the lazy dog, and again");
+        let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02X}")).collect::<String>();
+        let text = |text: &str| (RecordKind::Text, text.to_owned(), Marks::default());
+        let console = |text: &str| (RecordKind::Console, text.to_owned(), Marks::default());
+        // Its own text, its length, or its checksum says where it ends.
+        let body = format!("42502A01{}00", hex(lower));
+        let stated = format!("42522A01{:02X}00{}", lower.len(), hex(lower));
+        let summed = format!("42542A01{}", hex(lower));
+        let bytes: Vec<u8> =
+            (0..summed.len()).step_by(2).map(|at| u8::from_str_radix(&summed[at..at + 2], 16).unwrap()).collect();
+        let summed = crc32c::crc32c(&bytes).to_le_bytes().iter().fold(summed, |all, byte| format!("{all}{byte:02X}"));
+        for (message, end) in [&body, &stated, &summed].into_iter().flat_map(|message| ["\n", "\r\n"].map(|end| (message, end))) {
+            // At a width that divides a byte, too.
+            for width in [40, 79, 80, 132] {
+                let line = format!("{marker}{message}");
+                let lines: Vec<String> =
+                    line.as_bytes().chunks(width).map(|line| String::from_utf8(line.to_vec()).unwrap()).collect();
+                let wrapped = format!("boot{end}{}{end}DEADBEEF{end}", lines.join(end));
+                assert_eq!(listed(&wrapped), [console("boot"), text(lower), console("DEADBEEF")], "{width} {wrapped}");
+                assert_eq!(records(wrapped.as_bytes()).ok_bytes, wrapped.len() as u64);
+                for at in (0..wrapped.len()).step_by(7) {
+                    let (mut kinds, cut) = (Vec::new(), cut(wrapped.as_bytes(), at));
+                    for range in [0..cut, cut..wrapped.len()] {
+                        let mut records = Records::default();
+                        records.reset(range.start as u64);
+                        decode(&Decoder::default(), Part::new(wrapped.as_bytes(), range), &mut records);
+                        kinds.extend(records.stored.iter().map(|stored| stored.kind));
+                    }
+                    assert_eq!(kinds, [RecordKind::Console, RecordKind::Text, RecordKind::Console], "{at}");
+                }
+            }
+        }
+        // Digits after a whole message are none of it; nor are those that do not make it whole.
+        assert_eq!(listed(&format!("{marker}{HELLO}\nDEADBEEF\n")), [text("hello"), console("DEADBEEF")]);
+        let cut = &body[..64];
+        assert_eq!(listed(&format!("{marker}{cut}\nDEADBEEF\n")).last(), Some(&console("DEADBEEF")));
+        // Many unfinished messages take no long time.
+        let hostile = format!("{marker}{cut}\n{}", format!("{}\n", "41".repeat(40)).repeat(80)).repeat(100);
+        assert_eq!(records(hostile.as_bytes()).ok_bytes, hostile.len() as u64);
+    }
+
+    #[test]
+    fn half_a_byte_is_a_loss_unless_the_message_is_whole() {
+        let truncated = |text: String| listed(&text).last().is_some_and(|(_, _, marks)| marks.has(Marks::TRUNCATED));
+        assert!(truncated(format!("SYS-T RAW DATA: {}", &HELLO[..17])));
+        assert!(truncated(format!("SYS-T RAW DATA: {}\n", &HELLO[..19])));
+        assert!(!truncated(format!("SYS-T RAW DATA: {HELLO}4\n")));
     }
 
     #[test]
