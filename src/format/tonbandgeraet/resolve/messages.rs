@@ -151,7 +151,8 @@ fn pack(format: &Format, packing: Packing, arguments: &[u8], symbols: &Symbols, 
         let Some(argument) = list.next() else { return false };
         let value = match (conversion.class(), argument) {
             (Class::Text, Argument::Text(text)) => {
-                packed.extend(text);
+                // As in C, a zero byte ends it. Only damage makes one.
+                packed.extend(text.iter().take_while(|&&byte| byte != 0));
                 packed.push(0);
                 continue;
             }
@@ -208,6 +209,8 @@ mod tests {
         let four = [Argument::Signed(-1), Argument::Signed(3), Argument::Unsigned(9), Argument::Signed(65)];
         assert_eq!(shown(&mut messages, second, &four), (LogSeverity::Error, "ffffffff   9|A".into(), None), "32 bits");
         let other = Some(MessageOddity::OtherArguments);
+        let zero = [Argument::Text(b"tan\0k"), three[1], three[2]];
+        assert_eq!(shown(&mut messages, 0x100, &zero).1, "tan: -7 of   0.5%");
         assert_eq!(shown(&mut messages, 0x100, &three[..2]).2, other);
         assert_eq!(shown(&mut messages, 0x100, &three[..2]).1, "tank: -7 of %5.1f%");
         assert_eq!(shown(&mut messages, 0x100, &[three[1]]).2, other);
