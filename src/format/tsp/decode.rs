@@ -44,21 +44,17 @@ impl Default for Lengths {
 impl Lengths {
     /// Sets the length given by an option. False if packets cannot have it, or the id is that of the object list.
     pub fn give(&mut self, id: u8, data_bytes: usize) -> bool {
-        let len = u8::try_from(data_bytes).ok().filter(|_| data_bytes <= MAX_DATA_BYTES && id != id::OBJECT_LIST);
-        if let (Some(len), Some(place), Some(given)) =
-            (len, self.by_id.get_mut(usize::from(id)), self.given.get_mut(usize::from(id)))
-        {
-            (*place, *given) = (len, true);
+        let is_possible = data_bytes <= MAX_DATA_BYTES && id != id::OBJECT_LIST;
+        if is_possible {
+            (self.by_id[usize::from(id)], self.given[usize::from(id)]) = (data_bytes as u8, true);
         }
-        len.is_some()
+        is_possible
     }
 
     /// Sets an inferred length, if the length is not known.
     pub fn learn(&mut self, id: u8, data_bytes: u8) {
-        if is_open(id)
-            && let Some(place) = self.by_id.get_mut(usize::from(id)).filter(|place| **place == OPEN)
-        {
-            *place = data_bytes;
+        if is_open(id) && self.of(id) == OPEN {
+            self.by_id[usize::from(id)] = data_bytes;
         }
     }
 
@@ -189,12 +185,6 @@ impl Records {
         self.text.extend_from_slice(bytes);
         TextRef { start, len: u32::try_from(bytes.len()).unwrap_or(0) }
     }
-
-    pub(super) fn add_bad(&mut self, offset: usize, bytes: &[u8], reason: BadPacket) {
-        let raw = self.keep(bytes.get(..KEPT_RAW_BYTES).unwrap_or(bytes));
-        let index = saturate(self.slots.len().saturating_sub(HEADROOM));
-        self.bad.push(Bad { index, offset: saturate(offset), len: saturate(bytes.len()), reason, raw });
-    }
 }
 
 /// Receives the packets of a part.
@@ -216,7 +206,9 @@ impl Sink for Records {
     }
 
     fn bad(&mut self, offset: usize, bytes: &[u8], reason: BadPacket) {
-        self.add_bad(offset, bytes, reason);
+        let raw = self.keep(bytes.get(..KEPT_RAW_BYTES).unwrap_or(bytes));
+        let index = saturate(self.slots.len().saturating_sub(HEADROOM));
+        self.bad.push(Bad { index, offset: saturate(offset), len: saturate(bytes.len()), reason, raw });
     }
 
     fn list(&mut self, entries: &[u8]) -> u16 {
@@ -518,16 +510,15 @@ impl Decoder {
 
     fn keep_packet(&self, input: &[u8], range: Range<usize>, id: u8, base: usize, sink: &mut impl Sink) {
         let bytes = input.get(range.clone()).unwrap_or(&[]);
-        let byte = |index: usize| bytes.get(index).copied().unwrap_or(0);
-        let mut packet = Packet { offset: saturate(range.start - base), packet_id: byte(3), id, ..Packet::default() };
+        let mut packet = Packet { offset: saturate(range.start - base), ..Packet::head(bytes) };
         if id == id::OBJECT_LIST {
+            let [type_number, count] = std::mem::take(&mut packet.tick).to_be_bytes();
+            packet.timer = 0;
             let list = bytes.get(7..bytes.len() - PREAMBLE.len()).unwrap_or(&[]);
-            let number = sink.list(list).to_be_bytes();
+            let [high, low] = sink.list(list).to_be_bytes();
             packet.data_len = 4;
-            packet.data = [byte(5), byte(6), number[0], number[1], 0, 0, 0, 0];
+            packet.data = [type_number, count, high, low, 0, 0, 0, 0];
         } else {
-            packet.tick = u16::from_be_bytes([byte(5), byte(6)]);
-            packet.timer = u16::from_be_bytes([byte(7), byte(8)]);
             packet.since_tick = self.since.of(packet.timer);
             let data = bytes.get(HEAD_BYTES..).unwrap_or(&[]);
             packet.data_len = data.len().min(MAX_DATA_BYTES) as u8;

@@ -12,196 +12,151 @@ pub const MAX_DATA_BYTES: usize = 8;
 /// The size of the largest object list, in bytes: enough for 255 objects (the most of a type) with names of the usual 16 bytes.
 pub const MAX_LIST_BYTES: usize = 5 << 10;
 
-/// The number of object types.
-pub const TYPES: usize = 6;
-
-/// The type number of tasks.
-pub const TASK_TYPE: usize = 5;
-
-/// Information ids, by their names in the protocol's specification.
-pub mod id {
-    #![allow(missing_docs)]
-    pub const START: u8 = 0;
-    pub const TASK_SWITCHED_IN: u8 = 2;
-    pub const INCREASE_TICK_COUNT: u8 = 3;
-    pub const LOW_POWER_IDLE_BEGIN: u8 = 4;
-    pub const LOW_POWER_IDLE_END: u8 = 5;
-    pub const TASK_SWITCHED_OUT: u8 = 6;
-    pub const TASK_PRIORITY_INHERIT: u8 = 7;
-    pub const TASK_PRIORITY_DISINHERIT: u8 = 8;
-    pub const BLOCKING_ON_QUEUE_RECEIVE: u8 = 9;
-    pub const BLOCKING_ON_QUEUE_SEND: u8 = 10;
-    pub const MOVED_TASK_TO_READY_STATE: u8 = 11;
-    pub const POST_MOVED_TASK_TO_READY_STATE: u8 = 12;
-    pub const QUEUE_CREATE: u8 = 13;
-    pub const QUEUE_CREATE_FAILED: u8 = 14;
-    pub const CREATE_MUTEX: u8 = 15;
-    pub const CREATE_MUTEX_FAILED: u8 = 16;
-    pub const GIVE_MUTEX_RECURSIVE: u8 = 17;
-    pub const GIVE_MUTEX_RECURSIVE_FAILED: u8 = 18;
-    pub const TAKE_MUTEX_RECURSIVE: u8 = 19;
-    pub const TAKE_MUTEX_RECURSIVE_FAILED: u8 = 20;
-    pub const CREATE_COUNTING_SEMAPHORE: u8 = 21;
-    pub const CREATE_COUNTING_SEMAPHORE_FAILED: u8 = 22;
-    pub const QUEUE_SEND: u8 = 23;
-    pub const QUEUE_SEND_FAILED: u8 = 24;
-    pub const QUEUE_RECEIVE: u8 = 25;
-    pub const QUEUE_PEEK: u8 = 26;
-    pub const QUEUE_PEEK_FROM_ISR: u8 = 27;
-    pub const QUEUE_RECEIVE_FAILED: u8 = 28;
-    pub const QUEUE_SEND_FROM_ISR: u8 = 29;
-    pub const QUEUE_SEND_FROM_ISR_FAILED: u8 = 30;
-    pub const QUEUE_RECEIVE_FROM_ISR: u8 = 31;
-    pub const QUEUE_RECEIVE_FROM_ISR_FAILED: u8 = 32;
-    pub const QUEUE_PEEK_FROM_ISR_FAILED: u8 = 33;
-    pub const QUEUE_DELETE: u8 = 34;
-    pub const TASK_CREATE: u8 = 35;
-    pub const TASK_CREATE_FAILED: u8 = 36;
-    pub const TASK_DELETE: u8 = 37;
-    pub const TASK_DELAY_UNTIL: u8 = 38;
-    pub const TASK_DELAY: u8 = 39;
-    pub const TASK_PRIORITY_SET: u8 = 40;
-    pub const TASK_SUSPEND: u8 = 41;
-    pub const TASK_RESUME: u8 = 42;
-    pub const TASK_RESUME_FROM_ISR: u8 = 43;
-    pub const TASK_INCREMENT_TICK: u8 = 44;
-    pub const MALLOC: u8 = 50;
-    pub const FREE: u8 = 51;
-    pub const CUSTOM_MARKER_1: u8 = 73;
-    pub const CUSTOM_MARKER_5: u8 = 77;
-    pub const ERROR_STREAM_FIFO_FULL: u8 = 101;
-    pub const ERROR_RECEIVE_FIFO_FULL: u8 = 102;
-    /// Never sent; the viewer writes it to its saved files when a packet is missing.
-    pub const PACKETID_ERROR: u8 = 148;
-    /// As [`PACKETID_ERROR`], at the end of a damaged stretch.
-    pub const ERROR_STOP: u8 = 150;
-    pub const OBJECT_LIST: u8 = 151;
-    pub const SNIFF_FILTER: u8 = 152;
-}
-
-/// The names of the ids 0 to 77, without their prefix.
-const NAMES: [&str; 78] = [
-    "START",
-    "END",
-    "TASK_SWITCHED_IN",
-    "INCREASE_TICK_COUNT",
-    "LOW_POWER_IDLE_BEGIN",
-    "LOW_POWER_IDLE_END",
-    "TASK_SWITCHED_OUT",
-    "TASK_PRIORITY_INHERIT",
-    "TASK_PRIORITY_DISINHERIT",
-    "BLOCKING_ON_QUEUE_RECEIVE",
-    "BLOCKING_ON_QUEUE_SEND",
-    "MOVED_TASK_TO_READY_STATE",
-    "POST_MOVED_TASK_TO_READY_STATE",
-    "QUEUE_CREATE",
-    "QUEUE_CREATE_FAILED",
-    "CREATE_MUTEX",
-    "CREATE_MUTEX_FAILED",
-    "GIVE_MUTEX_RECURSIVE",
-    "GIVE_MUTEX_RECURSIVE_FAILED",
-    "TAKE_MUTEX_RECURSIVE",
-    "TAKE_MUTEX_RECURSIVE_FAILED",
-    "CREATE_COUNTING_SEMAPHORE",
-    "CREATE_COUNTING_SEMAPHORE_FAILED",
-    "QUEUE_SEND",
-    "QUEUE_SEND_FAILED",
-    "QUEUE_RECEIVE",
-    "QUEUE_PEEK",
-    "QUEUE_PEEK_FROM_ISR",
-    "QUEUE_RECEIVE_FAILED",
-    "QUEUE_SEND_FROM_ISR",
-    "QUEUE_SEND_FROM_ISR_FAILED",
-    "QUEUE_RECEIVE_FROM_ISR",
-    "QUEUE_RECEIVE_FROM_ISR_FAILED",
-    "QUEUE_PEEK_FROM_ISR_FAILED",
-    "QUEUE_DELETE",
-    "TASK_CREATE",
-    "TASK_CREATE_FAILED",
-    "TASK_DELETE",
-    "TASK_DELAY_UNTIL",
-    "TASK_DELAY",
-    "TASK_PRIORITY_SET",
-    "TASK_SUSPEND",
-    "TASK_RESUME",
-    "TASK_RESUME_FROM_ISR",
-    "TASK_INCREMENT_TICK",
-    "TIMER_CREATE",
-    "TIMER_CREATE_FAILED",
-    "TIMER_COMMAND_SEND",
-    "TIMER_EXPIRED",
-    "TIMER_COMMAND_RECEIVED",
-    "MALLOC",
-    "FREE",
-    "EVENT_GROUP_CREATE",
-    "EVENT_GROUP_CREATE_FAILED",
-    "EVENT_GROUP_SYNC_BLOCK",
-    "EVENT_GROUP_SYNC_END",
-    "EVENT_GROUP_WAIT_BITS_BLOCK",
-    "EVENT_GROUP_WAIT_BITS_END",
-    "EVENT_GROUP_CLEAR_BITS",
-    "EVENT_GROUP_CLEAR_BITS_FROM_ISR",
-    "EVENT_GROUP_SET_BITS",
-    "EVENT_GROUP_SET_BITS_FROM_ISR",
-    "EVENT_GROUP_DELETE",
-    "PEND_FUNC_CALL",
-    "PEND_FUNC_CALL_FROM_ISR",
-    "QUEUE_REGISTRY_ADD",
-    "TASK_NOTIFY_TAKE_BLOCK",
-    "TASK_NOTIFY_TAKE",
-    "TASK_NOTIFY_WAIT_BLOCK",
-    "TASK_NOTIFY_WAIT",
-    "TASK_NOTIFY",
-    "TASK_NOTIFY_FROM_ISR",
-    "TASK_NOTIFY_GIVE_FROM_ISR",
-    "CUSTOM_MARKER_1",
-    "CUSTOM_MARKER_2",
-    "CUSTOM_MARKER_3",
-    "CUSTOM_MARKER_4",
-    "CUSTOM_MARKER_5",
-];
-
-/// The name of an id in the specification; none for reserved ids.
-#[must_use]
-pub fn name_of(id: u8) -> Option<&'static str> {
-    match id {
-        id::ERROR_STREAM_FIFO_FULL => Some("ERROR_STREAM_FIFO_FULL"),
-        id::ERROR_RECEIVE_FIFO_FULL => Some("ERROR_RECEIVE_FIFO_FULL"),
-        id::PACKETID_ERROR => Some("PACKETID_ERROR"),
-        149 => Some("ERROR_START"),
-        id::ERROR_STOP => Some("ERROR_STOP"),
-        id::OBJECT_LIST => Some("OBJECT_LIST"),
-        id::SNIFF_FILTER => Some("SNIFF_FILTER"),
-        _ => NAMES.get(usize::from(id)).copied(),
-    }
-}
-
 /// An unknown length: it is inferred, or given by an option.
 pub const OPEN: u8 = 0xFF;
 
-/// The number of data bytes in the packets of an id, as the tracer sends them (the specification leaves some open, and the viewer
-/// is wrong about id 3). [`OPEN`] for ids that no tracer has code for, or that users define.
-#[must_use]
-pub const fn data_bytes_of(id: u8) -> u8 {
-    match id {
-        4 | 5 | 16 | 21 | 22 | 34 | 36 | 44 | 101 | 102 => 0,
-        2 | 3 | 6 | 11..=15 | 35 | 37 | 41..=43 => 1,
-        7..=10 | 17..=20 | 23..=33 | 40 | 50 | 51 => 2,
-        38 | 39 => 3,
-        _ => OPEN,
-    }
+macro_rules! ids {
+    ($($id:literal $name:ident $data_bytes:tt)*) => {
+        /// Information ids, by their names in the protocol's specification.
+        pub mod id {
+            #![allow(missing_docs)]
+            $(pub const $name: u8 = $id;)*
+        }
+
+        /// The name of an id in the specification; none for reserved ids.
+        #[must_use]
+        pub fn name_of(id: u8) -> Option<&'static str> {
+            match id {
+                $($id => Some(stringify!($name)),)*
+                _ => None,
+            }
+        }
+
+        /// The number of data bytes in the packets of an id, as the tracer sends them (the specification leaves some open, and the viewer
+        /// is wrong about id 3). [`OPEN`] for ids that no tracer has code for, or that users define.
+        #[must_use]
+        pub const fn data_bytes_of(id: u8) -> u8 {
+            match id {
+                $($id => $data_bytes,)*
+                _ => OPEN,
+            }
+        }
+    };
 }
 
-/// The type of a queue-like object or task, as a text for `dump`.
+// The id, its name without the prefix, and the number of data bytes.
+ids! {
+    0 START OPEN
+    1 END OPEN
+    2 TASK_SWITCHED_IN 1
+    3 INCREASE_TICK_COUNT 1
+    4 LOW_POWER_IDLE_BEGIN 0
+    5 LOW_POWER_IDLE_END 0
+    6 TASK_SWITCHED_OUT 1
+    7 TASK_PRIORITY_INHERIT 2
+    8 TASK_PRIORITY_DISINHERIT 2
+    9 BLOCKING_ON_QUEUE_RECEIVE 2
+    10 BLOCKING_ON_QUEUE_SEND 2
+    11 MOVED_TASK_TO_READY_STATE 1
+    12 POST_MOVED_TASK_TO_READY_STATE 1
+    13 QUEUE_CREATE 1
+    14 QUEUE_CREATE_FAILED 1
+    15 CREATE_MUTEX 1
+    16 CREATE_MUTEX_FAILED 0
+    17 GIVE_MUTEX_RECURSIVE 2
+    18 GIVE_MUTEX_RECURSIVE_FAILED 2
+    19 TAKE_MUTEX_RECURSIVE 2
+    20 TAKE_MUTEX_RECURSIVE_FAILED 2
+    21 CREATE_COUNTING_SEMAPHORE 0
+    22 CREATE_COUNTING_SEMAPHORE_FAILED 0
+    23 QUEUE_SEND 2
+    24 QUEUE_SEND_FAILED 2
+    25 QUEUE_RECEIVE 2
+    26 QUEUE_PEEK 2
+    27 QUEUE_PEEK_FROM_ISR 2
+    28 QUEUE_RECEIVE_FAILED 2
+    29 QUEUE_SEND_FROM_ISR 2
+    30 QUEUE_SEND_FROM_ISR_FAILED 2
+    31 QUEUE_RECEIVE_FROM_ISR 2
+    32 QUEUE_RECEIVE_FROM_ISR_FAILED 2
+    33 QUEUE_PEEK_FROM_ISR_FAILED 2
+    34 QUEUE_DELETE 0
+    35 TASK_CREATE 1
+    36 TASK_CREATE_FAILED 0
+    37 TASK_DELETE 1
+    38 TASK_DELAY_UNTIL 3
+    39 TASK_DELAY 3
+    40 TASK_PRIORITY_SET 2
+    41 TASK_SUSPEND 1
+    42 TASK_RESUME 1
+    43 TASK_RESUME_FROM_ISR 1
+    44 TASK_INCREMENT_TICK 0
+    45 TIMER_CREATE OPEN
+    46 TIMER_CREATE_FAILED OPEN
+    47 TIMER_COMMAND_SEND OPEN
+    48 TIMER_EXPIRED OPEN
+    49 TIMER_COMMAND_RECEIVED OPEN
+    50 MALLOC 2
+    51 FREE 2
+    52 EVENT_GROUP_CREATE OPEN
+    53 EVENT_GROUP_CREATE_FAILED OPEN
+    54 EVENT_GROUP_SYNC_BLOCK OPEN
+    55 EVENT_GROUP_SYNC_END OPEN
+    56 EVENT_GROUP_WAIT_BITS_BLOCK OPEN
+    57 EVENT_GROUP_WAIT_BITS_END OPEN
+    58 EVENT_GROUP_CLEAR_BITS OPEN
+    59 EVENT_GROUP_CLEAR_BITS_FROM_ISR OPEN
+    60 EVENT_GROUP_SET_BITS OPEN
+    61 EVENT_GROUP_SET_BITS_FROM_ISR OPEN
+    62 EVENT_GROUP_DELETE OPEN
+    63 PEND_FUNC_CALL OPEN
+    64 PEND_FUNC_CALL_FROM_ISR OPEN
+    65 QUEUE_REGISTRY_ADD OPEN
+    66 TASK_NOTIFY_TAKE_BLOCK OPEN
+    67 TASK_NOTIFY_TAKE OPEN
+    68 TASK_NOTIFY_WAIT_BLOCK OPEN
+    69 TASK_NOTIFY_WAIT OPEN
+    70 TASK_NOTIFY OPEN
+    71 TASK_NOTIFY_FROM_ISR OPEN
+    72 TASK_NOTIFY_GIVE_FROM_ISR OPEN
+    73 CUSTOM_MARKER_1 OPEN
+    74 CUSTOM_MARKER_2 OPEN
+    75 CUSTOM_MARKER_3 OPEN
+    76 CUSTOM_MARKER_4 OPEN
+    77 CUSTOM_MARKER_5 OPEN
+    101 ERROR_STREAM_FIFO_FULL 0
+    102 ERROR_RECEIVE_FIFO_FULL 0
+    // Never sent; the viewer writes it to its saved files when a packet is missing, as the next two around a damaged stretch.
+    148 PACKETID_ERROR OPEN
+    149 ERROR_START OPEN
+    150 ERROR_STOP OPEN
+    151 OBJECT_LIST OPEN
+    152 SNIFF_FILTER OPEN
+}
+
+/// The types of objects. All but tasks are queues in FreeRTOS.
+pub mod object_type {
+    #![allow(missing_docs)]
+    pub const QUEUE: u8 = 0;
+    pub const MUTEX: u8 = 1;
+    pub const COUNTING_SEMAPHORE: u8 = 2;
+    pub const BINARY_SEMAPHORE: u8 = 3;
+    pub const RECURSIVE_MUTEX: u8 = 4;
+    pub const TASK: u8 = 5;
+    /// The number of types.
+    pub const TYPES: usize = 6;
+}
+
+/// The name of a type of objects.
 #[must_use]
 pub fn type_name(number: u8) -> &'static str {
     match number {
-        0 => "queue",
-        1 => "mutex",
-        2 => "counting semaphore",
-        3 => "binary semaphore",
-        4 => "recursive mutex",
-        5 => "task",
+        object_type::QUEUE => "queue",
+        object_type::MUTEX => "mutex",
+        object_type::COUNTING_SEMAPHORE => "counting semaphore",
+        object_type::BINARY_SEMAPHORE => "binary semaphore",
+        object_type::RECURSIVE_MUTEX => "recursive mutex",
+        object_type::TASK => "task",
         _ => "unknown",
     }
 }
@@ -292,15 +247,6 @@ pub fn entries(count: u8, mut bytes: &[u8]) -> impl Iterator<Item = ListEntry<'_
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ids_have_their_names() {
-        assert_eq!(name_of(id::TASK_INCREMENT_TICK), Some("TASK_INCREMENT_TICK"));
-        assert_eq!(name_of(id::MALLOC), Some("MALLOC"));
-        assert_eq!(name_of(id::CUSTOM_MARKER_1), Some("CUSTOM_MARKER_1"));
-        assert_eq!(name_of(78), None);
-        assert_eq!((data_bytes_of(3), data_bytes_of(38), data_bytes_of(75)), (1, 3, OPEN));
-    }
 
     #[test]
     fn entries_end_where_the_bytes_do() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::InputOptions;
 use super::decode::{BadPacket, Decoder, Decoders, InputDecoder, Lengths, Packets, Sink, is_open};
-use super::record::{HEAD_BYTES, MAX_DATA_BYTES, Packet, TASK_TYPE, TYPES, entries, id, is_hook};
+use super::record::{HEAD_BYTES, MAX_DATA_BYTES, Packet, entries, id, is_hook, object_type};
 use super::resolve::{Resolver, Setup};
 use super::sniff::{self, Saved};
 use super::timer::TimerCounts;
@@ -94,7 +94,7 @@ const OPEN_IDS: usize = 101;
 
 /// A set of objects: for each type, a bit for each number.
 #[derive(Clone, Debug, Default)]
-pub struct Used([[u64; 4]; TYPES]);
+pub struct Used([[u64; 4]; object_type::TYPES]);
 
 impl Used {
     fn note(&mut self, type_number: u8, number: u8) {
@@ -260,10 +260,10 @@ impl ScanFacts {
         let offset = self.base + u64::from(offset);
         match id {
             id::TASK_CREATE => {
-                self.created.note(TASK_TYPE as u8, first);
-                self.add_listed(Listed { offset, type_number: TASK_TYPE as u8, number: first, name: None });
+                self.created.note(object_type::TASK, first);
+                self.add_listed(Listed { offset, type_number: object_type::TASK, number: first, name: None });
             }
-            id::TASK_DELETE => self.deleted.note(TASK_TYPE as u8, first),
+            id::TASK_DELETE => self.deleted.note(object_type::TASK, first),
             id::OBJECT_LIST => self.add_list(offset, first, second),
             _ => {}
         }
@@ -292,7 +292,7 @@ impl ScanFacts {
 
     /// Adds the name of an object.
     pub fn add_name(&mut self, type_number: u8, number: u8, name: &[u8]) {
-        if usize::from(type_number) < TYPES {
+        if usize::from(type_number) < object_type::TYPES {
             self.used.note(type_number, number);
             if !name.is_empty() || !self.names.contains_key(&(type_number, number)) {
                 self.names.insert((type_number, number), name.to_vec());

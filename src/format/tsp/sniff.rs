@@ -9,8 +9,8 @@ use std::ops::Range;
 use memchr::memmem;
 use serde::Deserialize;
 
-use super::decode::{BadPacket, Records};
-use super::record::{MAX_DATA_BYTES, Packet};
+use super::decode::{BadPacket, Records, Sink as _};
+use super::record::{Packet, object_type, type_name};
 use super::scan::ScanFacts;
 
 const PAYLOAD_KEY: &[u8] = b"\"PayloadNumber";
@@ -43,9 +43,7 @@ impl Saved {
     /// All packets, in the order of their numbers.
     #[must_use]
     pub fn into_records(mut self) -> Vec<Packet> {
-        if !self.packets.is_sorted_by_key(|packet| packet.0) {
-            self.packets.sort_by_key(|packet| packet.0);
-        }
+        self.packets.sort_by_key(|packet| packet.0);
         self.packets.into_iter().map(|packet| packet.1).collect()
     }
 }
@@ -108,12 +106,13 @@ fn read_names(input: &[u8], at: usize, facts: &mut ScanFacts) {
     let text = input.get(at..at.saturating_add(MAX_OBJECTS_BYTES).min(input.len())).unwrap_or(&[]);
     let mut values = serde_json::Deserializer::from_slice(text).into_iter::<BTreeMap<String, BTreeMap<String, String>>>();
     let Some(Ok(objects)) = values.next() else { return };
-    for (type_name, names) in objects {
-        let types = ["QUEUE", "MUTEX", "COUNTING_SEMAPHORE", "BINARY_SEMAPHORE", "RECURSIVE_MUTEX", "TASK"];
-        let Some(type_number) = (0u8..).zip(types).find(|(_, name)| *name == type_name) else { continue };
+    for (key, names) in objects {
+        // The keys are the names of the types, as in `COUNTING_SEMAPHORE`.
+        let has_key = |&number: &u8| type_name(number).to_uppercase().replace(' ', "_") == key;
+        let Some(type_number) = (object_type::QUEUE..=object_type::TASK).find(has_key) else { continue };
         for (number, name) in names {
             if let Ok(number) = number.parse() {
-                facts.add_name(type_number.0, number, name.as_bytes());
+                facts.add_name(type_number, number, name.as_bytes());
             }
         }
     }
@@ -156,10 +155,7 @@ fn read_packet(input: &[u8], at: usize) -> Option<(u64, Packet)> {
         id: head.information_id,
         tick: u16::from_be_bytes([head.tick_count_high, head.tick_count_low]),
         timer: u16::from_be_bytes([head.timer_byte_high, head.timer_byte_low]),
-        since_tick: 0,
-        continues: false,
-        data_len: 0,
-        data: [0; MAX_DATA_BYTES],
+        ..Packet::default()
     };
     let data = [payload.data1, payload.data2, payload.data3];
     for (to, byte) in packet.data.iter_mut().zip(data.iter().map_while(|byte| *byte)) {
@@ -173,17 +169,14 @@ fn read_packet(input: &[u8], at: usize) -> Option<(u64, Packet)> {
 pub fn records_into(input: &[u8], range: Range<usize>, packets: &[Packet], bad: &[Range<usize>], records: &mut Records) {
     records.reset(range.start as u64);
     let len = range.end.min(input.len()).saturating_sub(range.start);
-    let mut bad_bytes = 0;
     if range.start == 0 {
         // All in the first part, as the packets are, for the order of the texts is not that of the numbers.
         for bad in bad {
-            records.add_bad(bad.start, input.get(bad.clone()).unwrap_or(&[]), BadPacket::BadText);
+            records.bad(bad.start, input.get(bad.clone()).unwrap_or(&[]), BadPacket::BadText);
         }
         records.slots.extend_from_slice(packets);
     }
     let from = bad.partition_point(|bad| bad.start < range.start);
-    for bad in bad.iter().skip(from).take_while(|bad| bad.start < range.end) {
-        bad_bytes += bad.len();
-    }
+    let bad_bytes = bad.iter().skip(from).take_while(|bad| bad.start < range.end).map(|bad| bad.len()).sum();
     records.ok_bytes = len.saturating_sub(bad_bytes) as u64;
 }

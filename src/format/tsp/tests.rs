@@ -8,11 +8,16 @@ use super::resolve::{Resolver, Setup};
 use super::scan::ScanFacts;
 use super::timer::TimerOptions;
 use super::{Tsp, encode};
+use crate::format::generated::Random;
 use crate::format::{Format, FormatOptions, OptionValue, Resolve, Resolved};
 use crate::model::{Entities, EventBatch, Ledger, losses};
 
+fn times(input: &[u8]) -> (Vec<(u64, u64)>, Ledger) {
+    times_with(input, TimerOptions::default())
+}
+
 /// The offset and the time of each hook of a capture, and its ledger.
-fn times(input: &[u8], timer_options: TimerOptions) -> (Vec<(u64, u64)>, Ledger) {
+fn times_with(input: &[u8], timer_options: TimerOptions) -> (Vec<(u64, u64)>, Ledger) {
     let cutter = Packets::new(Lengths::default());
     let mut facts = ScanFacts::default();
     Decoder::new(cutter.clone(), Lengths::default()).each(input, 0..input.len(), &mut facts);
@@ -52,7 +57,7 @@ fn times_of_generated_captures_are_true() {
     ] {
         let options = GenerateOptions { bytes: 2_000_000, timer, is_tickless, ..GenerateOptions::default() };
         let (capture, truth) = generate_with_truth(&options);
-        let (times, ledger) = times(&capture, TimerOptions::default());
+        let (times, ledger) = times(&capture);
         assert!(ledger.entries().is_empty(), "{timer:?}: {:?}", ledger.entries());
         assert!(times.is_sorted_by_key(|time| time.1), "{timer:?}: time goes backwards");
         let (wrong, found_least, found_most) = errors(&times, &truth);
@@ -150,7 +155,7 @@ fn a_piece_that_is_there_twice_loses_nothing() {
         let (at, len) = (10_000 + step * 83, 300 + step * 7 % 300);
         let mut twice = capture.clone();
         twice.splice(at + len..at + len, capture[at..at + len].iter().copied());
-        let (_, ledger) = times(&twice, TimerOptions::default());
+        let (_, ledger) = times(&twice);
         assert_eq!(ledger.at_least_lost(), 0, "{len} bytes at {at}: {:?}", ledger.entries());
     }
 }
@@ -160,14 +165,9 @@ fn flipped_bits_do_not_scale_the_time() {
     let options = GenerateOptions { bytes: 150_000, ..GenerateOptions::default() };
     let (capture, _) = generate_with_truth(&options);
     for seed in 1..40u64 {
-        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut damaged = capture.clone();
+        let (mut random, mut damaged) = (Random(seed), capture.clone());
         for _ in 0..seed {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            let at = (state >> 20) as usize % damaged.len();
-            damaged[at] ^= 1 << (state & 7);
+            damaged[random.below(capture.len() as u64) as usize] ^= 1 << random.below(8);
         }
         let timer = timer_of(&damaged);
         assert_eq!((timer.period, timer.tick_modulus), (1000, 1 << 16), "{seed} bits flipped");
@@ -178,13 +178,13 @@ fn flipped_bits_do_not_scale_the_time() {
 #[test]
 fn a_damaged_count_of_a_tick_hook_moves_no_time() {
     let (capture, _) = generate_with_truth(&GenerateOptions { bytes: 60_000, ..GenerateOptions::default() });
-    let whole = times(&capture, TimerOptions::default()).0;
+    let whole = times(&capture).0;
     let is_tick_hook = |at: &usize| capture[at + 4] == id::TASK_INCREMENT_TICK;
     let ticks: Vec<usize> = whole.iter().map(|&(offset, _)| offset as usize).filter(is_tick_hook).collect();
     for at in ticks.iter().copied().skip(20).step_by(7) {
         let mut damaged = capture.clone();
         damaged[at + 5] ^= 8;
-        assert!(times(&damaged, TimerOptions::default()).0 == whole, "the count at {at}");
+        assert!(times(&damaged).0 == whole, "the count at {at}");
     }
 }
 
@@ -197,7 +197,7 @@ fn markers_alone_tell_the_timer() {
     assert!(truth.len() > 1000);
     let timer = timer_of(&capture);
     assert_eq!((timer.period, timer.tick_modulus), (1000, 1000));
-    let (times, _) = times(&capture, TimerOptions::default());
+    let (times, _) = times(&capture);
     let (wrong, least, most) = errors(&times, &truth);
     assert_eq!(wrong, 0, "{least} to {most} ns");
 }
@@ -207,7 +207,7 @@ fn the_phase_is_found_without_tick_hooks() {
     let options = GenerateOptions { bytes: 1_000_000, ..GenerateOptions::default() };
     let (capture, truth) = generate_with_truth(&options);
     let (capture, truth) = without(|id| id == id::TASK_INCREMENT_TICK, &capture, &truth);
-    let (times, ledger) = times(&capture, TimerOptions::default());
+    let (times, ledger) = times(&capture);
     assert!(ledger.entries().is_empty(), "{:?}", ledger.entries());
     let (wrong, least, most) = errors(&times, &truth);
     // Without evidence of the tick, an event right after it may be wrong by a tick.
@@ -218,7 +218,7 @@ fn the_phase_is_found_without_tick_hooks() {
 fn torn_timers_are_corrected() {
     let options = GenerateOptions { bytes: 1_000_000, damage: Damage::Torn, ..GenerateOptions::default() };
     let (capture, truth) = generate_with_truth(&options);
-    let (times, ledger) = times(&capture, TimerOptions::default());
+    let (times, ledger) = times(&capture);
     assert!(times.is_sorted_by_key(|time| time.1));
     let repaired: u64 = ledger.entries().iter().map(|entry| entry.count).sum();
     let wrong = errors(&times, &truth).0 as u64;
@@ -237,7 +237,7 @@ fn options_override_what_is_inferred() {
         tick_modulus: Some(1 << 16),
     };
     let slow: Vec<u64> = truth.iter().map(|time| time * 2).collect();
-    let (_, least, most) = errors(&times(&capture, given).0, &slow);
+    let (_, least, most) = errors(&times_with(&capture, given).0, &slow);
     // With the exact rate, only the resolution of the timer remains.
     assert!(least >= -16_000 - 1 && most <= 5_400, "{least} to {most} ns");
     let text = |name, text: &str| (name, OptionValue::Text(text.to_owned()));
@@ -277,11 +277,8 @@ fn captures_are_recognised() {
     assert!(Tsp.probe(&capture[..300], true).is_some_and(|probe| probe.score >= 50));
     let lossy = GenerateOptions { damage: Damage::Bytes, ..GenerateOptions::default() };
     assert!(Tsp.probe(&generate_with_truth(&lossy).0, true).is_some_and(|probe| probe.score >= 85));
-    let mut random = 1u64;
-    let noise = std::iter::repeat_with(|| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (random >> 56) as u8
-    });
+    let mut random = Random(1);
+    let noise = std::iter::repeat_with(|| random.next() as u8);
     assert_eq!(Tsp.probe(&noise.take(1 << 16).collect::<Vec<_>>(), true), None);
     assert_eq!(Tsp.probe(b"", true), None);
     assert_eq!(Tsp.probe(b"{\"Other\": 1}", true), None);
@@ -297,11 +294,9 @@ fn rates_may_have_a_unit() {
     assert!(read("24Q").is_err() && read("0").is_err());
 }
 
-/// A tick hook or another packet.
+/// A packet whose timer is 0.
 fn packet(number: u8, id: u8, tick: u16, data: &[u8]) -> Packet {
-    let mut packet = Packet { packet_id: number, id, tick, data_len: data.len() as u8, ..Packet::default() };
-    packet.data.iter_mut().zip(data).for_each(|(to, from)| *to = *from);
-    packet
+    encode::packet_of(number, id, tick, 0, data)
 }
 
 /// 255 packets are missing where the number comes again as late as that takes, and none where it comes again at once.
@@ -311,7 +306,7 @@ fn a_gap_of_255_packets_is_seen_by_the_time_it_took() {
         let mut bytes = Vec::new();
         let numbers = (0..2000u16).map(|number| (number, number)).filter(|packet| !(700..700 + gap).contains(&packet.0));
         numbers.for_each(|(number, tick)| encode::packet(&packet(number as u8, id::TASK_INCREMENT_TICK, tick, &[]), &mut bytes));
-        times(&bytes, TimerOptions::default()).1
+        times(&bytes).1
     };
     assert_eq!(lost(0).at_least_lost(), 0);
     assert_eq!(lost(254).at_least_lost(), 254);
@@ -319,7 +314,7 @@ fn a_gap_of_255_packets_is_seen_by_the_time_it_took() {
     let mut bytes = Vec::new();
     let numbers = (0..700u16).map(|number| (number, number)).chain((699..2000).map(|number| (number, number + 1)));
     numbers.for_each(|(number, tick)| encode::packet(&packet(number as u8, id::TASK_INCREMENT_TICK, tick, &[]), &mut bytes));
-    assert_eq!(times(&bytes, TimerOptions::default()).1.at_least_lost(), 0);
+    assert_eq!(times(&bytes).1.at_least_lost(), 0);
 }
 
 /// After damage a packet is kept if something is left of the preamble after it. Otherwise nothing shows that it is whole.
@@ -362,7 +357,7 @@ fn a_reset_is_seen_where_object_lists_come_first() {
         run(0, 0, 1, &mut bytes);
         (0..6).for_each(|list| encode::object_list(lists_at + list, list, &[], &mut bytes));
         run(lists_at + 6, from, number, &mut bytes);
-        let ledger = times(&bytes, TimerOptions::default()).1;
+        let ledger = times(&bytes).1;
         (ledger.entries().iter().any(|entry| entry.kind == losses::SESSION_RESTART), ledger.at_least_lost())
     };
     // 303 packets come before: the next number is 47.
@@ -394,7 +389,7 @@ fn boot(from: u16, ticks: u16, jitter: u16) -> Vec<Packet> {
 fn restarts_and_lost(packets: &[Packet]) -> (u64, u64) {
     let mut bytes = Vec::new();
     packets.iter().for_each(|packet| encode::packet(packet, &mut bytes));
-    let ledger = times(&bytes, TimerOptions::default()).1;
+    let ledger = times(&bytes).1;
     let restarts = ledger.entries().iter().filter(|entry| entry.kind == losses::SESSION_RESTART);
     (restarts.map(|entry| entry.count).sum(), ledger.at_least_lost())
 }

@@ -42,7 +42,7 @@ pub struct TimerCounts {
     values: Vec<u32>,
     /// Falls of the tick count, as the counts before and after: the first [`FALLS`].
     falls: Vec<(u16, u16)>,
-    /// How often the tick count reached a value of 0, 1, ... bits, and how often it rose by one.
+    /// How often the tick count reached a value of 0, 1, ... bits, and how often it rose by one of as many.
     tick_bits: [u64; 17],
     rise_bits: [u64; 17],
     /// Known damage: bytes that are not a packet, falls and leaps of the tick count.
@@ -129,12 +129,8 @@ impl TimerCounts {
     fn count_between(&mut self, before: u16, seen: Seen, after: u16) {
         if !seen.is_odd_between(before, after) {
             self.count(seen);
-            self.count_tick(seen);
+            self.tick_bits[bits(seen.tick)] += 1;
         }
-    }
-
-    fn count_tick(&mut self, seen: Seen) {
-        self.tick_bits[bits(seen.tick)] += 1;
     }
 
     #[inline]
@@ -504,34 +500,5 @@ impl Timer {
         let hz = self.timer_hz.unwrap_or(self.tick_hz * f64::from(self.period));
         let nanos = |counts: u32| (f64::from(counts) * 1e9 / hz).min(tick_ns - 1.0).max(0.0);
         (0..self.period).map(|counts| nanos(counts) as u32).collect()
-    }
-
-    /// The timer for people, with the evidence.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        if self.period == 1 {
-            return "always 0: times are whole ticks".to_owned();
-        }
-        let direction = if self.is_down { "down" } else { "up" };
-        let from = match self.period_source {
-            PeriodSource::Given => "given by an option".to_owned(),
-            PeriodSource::Largest if !self.is_spread => format!("the largest value is {}, but few others occur", self.largest),
-            PeriodSource::Largest => format!("the largest value is {}", self.largest),
-            PeriodSource::Rounded => format!("the largest value is {}, assumed to be rounded", self.largest),
-        };
-        let from = match self.beyond {
-            0 => from,
-            beyond => format!("{from}, {beyond} beyond it are damaged"),
-        };
-        let phase = f64::from(self.phase) / f64::from(self.period);
-        let phase = match self.phase_source {
-            PhaseSource::Ticks => format!("the tick is at {phase:.3} of its period (from {} tick hooks)", self.ticks),
-            PhaseSource::Neighbours => {
-                format!("the tick is at {phase:.3} of its period (from neighbours, there are no tick hooks)")
-            }
-            PhaseSource::Assumed => "assumed to be in phase with the tick".to_owned(),
-        };
-        let (agreeing, pairs, period) = (self.agreeing, self.pairs, self.period);
-        format!("counts {direction} ({agreeing} of {pairs} neighbours), {period} counts a tick ({from}), {phase}")
     }
 }

@@ -3,16 +3,10 @@
 use std::collections::VecDeque;
 
 use super::super::record::id;
+use super::super::record::object_type::{BINARY_SEMAPHORE, COUNTING_SEMAPHORE, MUTEX, QUEUE, RECURSIVE_MUTEX, TASK, TYPES};
 use super::GenerateOptions;
 use super::port::{Port, TICK_NS};
 use crate::format::generated::Random;
-
-/// Types of objects, as the tracer numbers them.
-const QUEUE: u8 = 0;
-const MUTEX: u8 = 1;
-const COUNTING: u8 = 2;
-const BINARY: u8 = 3;
-const RECURSIVE: u8 = 4;
 
 /// One step of a task.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +51,14 @@ const DONE: usize = 4;
 const FLASH: usize = 5;
 
 /// Objects: type, number, initial items, capacity.
-const OBJECTS: [(u8, u8, u32, u32); 6] =
-    [(QUEUE, 1, 0, 8), (QUEUE, 2, 0, 4), (MUTEX, 1, 1, 1), (COUNTING, 1, 2, 3), (BINARY, 1, 0, 1), (RECURSIVE, 1, 1, 1)];
+const OBJECTS: [(u8, u8, u32, u32); 6] = [
+    (QUEUE, 1, 0, 8),
+    (QUEUE, 2, 0, 4),
+    (MUTEX, 1, 1, 1),
+    (COUNTING_SEMAPHORE, 1, 2, 3),
+    (BINARY_SEMAPHORE, 1, 0, 1),
+    (RECURSIVE_MUTEX, 1, 1, 1),
+];
 
 const STANDBY: usize = 8;
 
@@ -177,19 +177,19 @@ impl<'t> Kernel<'t> {
             self.port.hook(id::MALLOC, &[0, 80]);
             self.port.hook(id::QUEUE_CREATE, &[object]);
             match type_number {
-                MUTEX | RECURSIVE => {
+                MUTEX | RECURSIVE_MUTEX => {
                     self.port.hook(id::CREATE_MUTEX, &[object]);
                     self.port.hook(id::QUEUE_SEND, &[type_number, object]);
                 }
-                COUNTING => self.port.hook(id::CREATE_COUNTING_SEMAPHORE, &[]),
+                COUNTING_SEMAPHORE => self.port.hook(id::CREATE_COUNTING_SEMAPHORE, &[]),
                 _ => {}
             }
         }
-        let mut lists: [Vec<String>; 6] = Default::default();
+        let mut lists: [Vec<String>; TYPES] = Default::default();
         for (type_number, ..) in OBJECTS {
             lists[usize::from(type_number)].push("Queue".to_owned());
         }
-        lists[5] = PLANS.iter().map(|plan| plan.name.to_owned()).collect();
+        lists[usize::from(TASK)] = PLANS.iter().map(|plan| plan.name.to_owned()).collect();
         self.port.lists(&lists);
         self.current = self.highest();
         self.port.hook(id::TASK_SWITCHED_IN, &[number(self.current)]);
@@ -426,7 +426,7 @@ fn number(task: usize) -> u8 {
 }
 
 fn is_mutex(object: usize) -> bool {
-    matches!(OBJECTS[object].0, MUTEX | RECURSIVE)
+    matches!(OBJECTS[object].0, MUTEX | RECURSIVE_MUTEX)
 }
 
 fn object_data(object: usize) -> [u8; 2] {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::super::encode;
-use super::super::record::{ListEntry, id};
+use super::super::record::{ListEntry, id, object_type::TYPES};
 use super::{Damage, GenerateOptions, TimerKind};
 use crate::format::generated::Random;
 
@@ -20,12 +20,7 @@ const DRAIN_TICKS: u64 = 10;
 pub struct Port<'t> {
     out: Vec<u8>,
     written: u64,
-    bytes: u64,
-    timer: TimerKind,
-    damage: Damage,
-    start_ticks: u64,
-    silent_ticks: u64,
-    filtered: &'static [u8],
+    options: GenerateOptions,
     random: Random,
     packet_id: u8,
     truth: &'t mut dyn FnMut(u64),
@@ -44,12 +39,7 @@ impl<'t> Port<'t> {
         Port {
             out: Vec::new(),
             written: 0,
-            bytes: options.bytes,
-            timer: options.timer,
-            damage: options.damage,
-            start_ticks: options.start_ticks,
-            silent_ticks: options.silent_ticks,
-            filtered: options.filtered,
+            options: *options,
             random: Random(options.seed ^ 0x7599),
             packet_id: 0,
             truth,
@@ -62,7 +52,7 @@ impl<'t> Port<'t> {
     }
 
     pub fn is_full(&self) -> bool {
-        self.written + self.out.len() as u64 >= self.bytes
+        self.written + self.out.len() as u64 >= self.options.bytes
     }
 
     pub fn flush_large(&mut self, out: &mut dyn Write) -> io::Result<()> {
@@ -78,22 +68,22 @@ impl<'t> Port<'t> {
 
     /// How long nothing was recorded, so far.
     fn silence(&self) -> u64 {
-        let is_later = (self.written + self.out.len() as u64) * 2 >= self.bytes;
-        if is_later { self.silent_ticks } else { 0 }
+        let is_later = (self.written + self.out.len() as u64) * 2 >= self.options.bytes;
+        if is_later { self.options.silent_ticks } else { 0 }
     }
 
     /// The time fields now.
     fn fields(&self) -> (u16, u16) {
         let within = |ns: u64| ns % TICK_NS;
-        let timer = match self.timer {
+        let timer = match self.options.timer {
             TimerKind::Up1MHz => within(self.now + PHASE_NS) / 1000,
             TimerKind::Down93 => (23_999 - within(self.now) * 24 / 1000) >> 8,
             TimerKind::Up250kHz => within(self.now) / 4000,
             TimerKind::Modulo1000 => within(self.now) / 1000,
             TimerKind::Nothing => 0,
         };
-        let tick = self.tick + self.start_ticks + self.silence();
-        let tick = if self.timer == TimerKind::Modulo1000 { tick % 1000 } else { tick };
+        let tick = self.tick + self.options.start_ticks + self.silence();
+        let tick = if self.options.timer == TimerKind::Modulo1000 { tick % 1000 } else { tick };
         (tick as u16, timer as u16)
     }
 
@@ -102,12 +92,12 @@ impl<'t> Port<'t> {
         if self.is_full() {
             return;
         }
-        if self.filtered.contains(&id) {
+        if self.options.filtered.contains(&id) {
             self.now += 960;
             return;
         }
         let (tick, mut timer) = self.fields();
-        if self.damage == Damage::Fifo {
+        if self.options.damage == Damage::Fifo {
             if self.losing == 0 && self.random.one_in(4096) {
                 self.losing = 1 + self.random.below(64);
             }
@@ -123,10 +113,10 @@ impl<'t> Port<'t> {
             }
         }
         // The high half was read before the carry, the low half after it.
-        if self.damage == Damage::Torn && timer & 0xFF == 0xFF && self.random.one_in(2) {
+        if self.options.damage == Damage::Torn && timer & 0xFF == 0xFF && self.random.one_in(2) {
             timer &= 0xFF00;
         }
-        let time = self.now + (self.start_ticks + self.silence()) * TICK_NS;
+        let time = self.now + (self.options.start_ticks + self.silence()) * TICK_NS;
         (self.truth)(time);
         self.send(id, tick, timer, data);
         self.now += 960;
@@ -145,7 +135,7 @@ impl<'t> Port<'t> {
     }
 
     /// The host has asked for the object lists.
-    pub fn lists(&mut self, lists: &[Vec<String>; 6]) {
+    pub fn lists(&mut self, lists: &[Vec<String>; TYPES]) {
         for (type_number, names) in (0u8..).zip(lists) {
             let entries: Vec<ListEntry<'_>> =
                 (1u8..=255).zip(names).map(|(number, name)| ListEntry { number, name: name.as_bytes() }).collect();
@@ -159,7 +149,7 @@ impl<'t> Port<'t> {
     fn sent(&mut self, start: usize) {
         self.packet_id = self.packet_id.wrapping_add(1);
         let len = (self.out.len() - start) as u64;
-        match self.damage {
+        match self.options.damage {
             Damage::Bytes if self.random.below(4096) < len => {
                 let missing = 1 + self.random.below(40).min(self.out.len() as u64 - 1);
                 self.out.truncate(self.out.len() - missing as usize);

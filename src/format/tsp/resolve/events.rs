@@ -1,6 +1,6 @@
 //! The events of each packet.
 
-use super::super::record::{Packet, id, type_name};
+use super::super::record::{Packet, id, object_type, type_name};
 use super::ids::{KERNEL_LANE, LOW_POWER_LANE, ObjectState};
 use super::losses;
 use super::{Hint, InputResolver};
@@ -53,7 +53,9 @@ impl InputResolver {
                 let Some(state) = self.object(first, second, timed, out) else { return };
                 let object = state.id;
                 // A task waits to receive only if the object is empty.
-                let is_news = is_receive && matches!(first, 0 | 2 | 3) && state.level.replace(0).is_none();
+                let is_news = is_receive
+                    && matches!(first, object_type::QUEUE | object_type::COUNTING_SEMAPHORE | object_type::BINARY_SEMAPHORE)
+                    && state.level.replace(0).is_none();
                 let reason = if is_receive { WaitReason::Receive } else { WaitReason::Send };
                 if is_news {
                     self.push(timed.time, EventKind::ObjectLevel { object, level: 0 }, out);
@@ -97,31 +99,26 @@ impl InputResolver {
         let packet = timed.packet;
         let [first, second, ..] = packet.data;
         let kind = match packet.id {
-            id::TASK_PRIORITY_INHERIT | id::TASK_PRIORITY_DISINHERIT | id::TASK_PRIORITY_SET => {
+            id::TASK_PRIORITY_INHERIT
+            | id::TASK_PRIORITY_DISINHERIT
+            | id::TASK_PRIORITY_SET
+            | id::TASK_CREATE
+            | id::TASK_DELETE
+            | id::TASK_SUSPEND
+            | id::TASK_RESUME
+            | id::TASK_RESUME_FROM_ISR => {
                 let Some(task) = self.task(first, timed, out) else { return };
-                let change = match packet.id {
-                    id::TASK_PRIORITY_INHERIT => PriorityChange::Inherit,
-                    id::TASK_PRIORITY_DISINHERIT => PriorityChange::Disinherit,
-                    _ => PriorityChange::Set,
-                };
-                EventKind::Priority { task, priority: i32::from(second), change }
+                let priority = |change| EventKind::Priority { task, priority: i32::from(second), change };
+                match packet.id {
+                    id::TASK_PRIORITY_INHERIT => priority(PriorityChange::Inherit),
+                    id::TASK_PRIORITY_DISINHERIT => priority(PriorityChange::Disinherit),
+                    id::TASK_PRIORITY_SET => priority(PriorityChange::Set),
+                    id::TASK_CREATE => EventKind::TaskCreated(task),
+                    id::TASK_DELETE => EventKind::TaskDeleted(task),
+                    id::TASK_SUSPEND => EventKind::Suspended(task),
+                    resumed => EventKind::Resumed { task, from_isr: resumed == id::TASK_RESUME_FROM_ISR },
+                }
             }
-            id::TASK_CREATE => match self.task(first, timed, out) {
-                Some(task) => EventKind::TaskCreated(task),
-                None => return,
-            },
-            id::TASK_DELETE => match self.task(first, timed, out) {
-                Some(task) => EventKind::TaskDeleted(task),
-                None => return,
-            },
-            id::TASK_SUSPEND => match self.task(first, timed, out) {
-                Some(task) => EventKind::Suspended(task),
-                None => return,
-            },
-            id::TASK_RESUME | id::TASK_RESUME_FROM_ISR => match self.task(first, timed, out) {
-                Some(task) => EventKind::Resumed { task, from_isr: packet.id == id::TASK_RESUME_FROM_ISR },
-                None => return,
-            },
             id::QUEUE_PEEK | id::QUEUE_PEEK_FROM_ISR => {
                 return self.attempt(timed, ObjectOp::Peek, packet.id == id::QUEUE_PEEK_FROM_ISR, out);
             }
@@ -138,9 +135,8 @@ impl InputResolver {
             id::CREATE_MUTEX | id::CREATE_COUNTING_SEMAPHORE => return,
             id::LOW_POWER_IDLE_BEGIN | id::LOW_POWER_IDLE_END | id::INCREASE_TICK_COUNT => return self.low_power(timed, out),
             id::QUEUE_CREATE_FAILED => {
-                let name = self.common_names.type_number;
                 let value = out.entities.add_name(type_name(first)).map(ArgValue::Name);
-                let arg = name.zip(value).map(|(name, value)| Arg::new(name, value));
+                let arg = self.common_names.type_number.zip(value).map(|(name, value)| Arg::new(name, value));
                 return self.kernel(timed, "queue create failed", arg.as_slice(), out);
             }
             id::CREATE_MUTEX_FAILED => return self.kernel(timed, "create mutex failed", &[], out),
@@ -197,7 +193,11 @@ impl InputResolver {
         };
         let level = level.filter(|_| !is_unknown);
         // The level of a mutex is 0 or 1.
-        let level = if matches!(type_number, 1 | 4) { Some(u32::from(op == ObjectOp::Send)) } else { level };
+        let level = if matches!(type_number, object_type::MUTEX | object_type::RECURSIVE_MUTEX) {
+            Some(u32::from(op == ObjectOp::Send))
+        } else {
+            level
+        };
         (state.level, state.held) = (level, (op == ObjectOp::Receive).then_some((running, 1)));
         let level = level.map_or(Level::UNKNOWN, Level::known);
         let kind = EventKind::Object { object: state.id, op, from_isr, level };
@@ -233,15 +233,15 @@ impl InputResolver {
         let number = timed.packet.data[0];
         let types: &[u8] = match timed.hint {
             Hint::Mutex(type_number) => &[type_number],
-            Hint::CountingSemaphore => &[2],
-            _ => &[0, 3],
+            Hint::CountingSemaphore => &[object_type::COUNTING_SEMAPHORE],
+            _ => &[object_type::QUEUE, object_type::BINARY_SEMAPHORE],
         };
         // Of the possible types, the first that the capture uses and that has not been created yet.
         let is_new = |&&type_number: &&u8| !self.ids.has_object(type_number, number);
         let used = types.iter().filter(is_new).find(|&&type_number| self.used.is_used(type_number, number));
         let Some(&type_number) = used.or_else(|| types.iter().find(is_new)) else { return };
         let Some(state) = self.object(type_number, number, timed, out) else { return };
-        state.level = (type_number != 2).then_some(0);
+        state.level = (type_number != object_type::COUNTING_SEMAPHORE).then_some(0);
         let level = state.level.map_or(Level::UNKNOWN, Level::known);
         let kind = EventKind::Object { object: state.id, op: ObjectOp::Create, from_isr: false, level };
         self.push(timed.time, kind, out);

@@ -1,7 +1,7 @@
 //! The facts about a recording for the report: the clock and its evidence, inferred lengths, advice.
 
 use super::super::decode::is_open;
-use super::super::record::{OPEN, TASK_TYPE, id, name_of};
+use super::super::record::{OPEN, id, name_of, object_type};
 use super::super::timer::{PeriodSource, PhaseSource, Timer};
 use super::Setup;
 use crate::clock::fit::Modulus;
@@ -14,9 +14,11 @@ pub fn facts(setups: &[Setup]) -> Facts {
     let Some(setup) = setups.first() else { return facts };
     let timer = setup.timer;
     let rate = Rate::from_hz((timer.tick_hz * 1e6).round() as u64, 1_000_000);
-    let origin = if setup.timer_options.tick_hz.is_some() { "kernel ticks, given by an option" } else { "kernel ticks, assumed" };
+    let (origin, certainty) = match setup.timer_options.tick_hz {
+        Some(_) => ("kernel ticks, given by an option", Certainty::Known),
+        None => ("kernel ticks, assumed", Certainty::Assumed),
+    };
     facts.clock = rate.map(|rate| (rate, origin));
-    let certainty = if setup.timer_options.tick_hz.is_some() { Certainty::Known } else { Certainty::Assumed };
     facts.findings.push(Finding::new(Matter::Clock, certainty, origin).never_recorded());
     facts.findings.push(modulus(&timer, setup.timer_options.tick_modulus.is_some()));
     facts.findings.extend(contradicted(setup, &timer));
@@ -130,9 +132,8 @@ const SWITCHES_MIN: u64 = 3;
 
 /// Advice about tasks that ran or were created, and are in no object list.
 fn unnamed_tasks(setup: &Setup) -> Option<String> {
-    const TASK: u8 = TASK_TYPE as u8;
-    let is_named = |number| setup.facts.names.get(&(TASK, number)).is_some_and(|name| !name.is_empty());
-    let is_created = |number| setup.facts.created.is_used(TASK, number);
+    let is_named = |number| setup.facts.names.get(&(object_type::TASK, number)).is_some_and(|name| !name.is_empty());
+    let is_created = |number| setup.facts.created.is_used(object_type::TASK, number);
     let is_task = |(number, &count): (u8, &u64)| {
         // Tasks have consecutive numbers: a creation with another one may be damage, too.
         let follows = || number.checked_sub(1).is_some_and(|before| is_named(before) || is_created(before));
@@ -201,21 +202,18 @@ fn modulus(timer: &Timer, is_given: bool) -> Finding {
     if is_given {
         return new(Certainty::Known, "--tick-mod".to_owned());
     }
-    let Some(Modulus { values, support, contradictions }) = timer.falls else {
+    let Some(found) = timer.falls else {
         return new(Certainty::Inferred, "nothing contradicts the 16 bits of the tick count".to_owned());
     };
+    let Modulus { values, support, contradictions } = found;
     let falls = support + contradictions;
-    match timer.falls {
-        Some(found) if found.is_proved() => {
-            new(Certainty::Inferred, format!("{support} of {falls} falls of the tick count are wraps from {values}"))
-        }
-        Some(found) if found.is_usual() && support > 1 => new(
-            Certainty::Ambiguous,
-            format!(
-                "{support} of {falls} falls of the tick count come from about {values}: restarts, or wraps if you give --tick-mod"
-            ),
-        ),
-        _ => new(Certainty::Inferred, format!("16 bits: its falls ({falls}) are taken for restarts or damage, not for wraps")),
+    if found.is_proved() {
+        new(Certainty::Inferred, format!("{support} of {falls} falls of the tick count are wraps from {values}"))
+    } else if found.is_usual() && support > 1 {
+        let from = format!("{support} of {falls} falls of the tick count come from about {values}");
+        new(Certainty::Ambiguous, format!("{from}: restarts, or wraps if you give --tick-mod"))
+    } else {
+        new(Certainty::Inferred, format!("16 bits: its falls ({falls}) are taken for restarts or damage, not for wraps"))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::super::record::{TASK_TYPE, TYPES, name_of};
+use super::super::record::{name_of, object_type};
 use super::super::scan::Listed;
 use super::facts::Filtered;
 use crate::model::{
@@ -24,10 +24,10 @@ pub struct ListedNames {
 impl ListedNames {
     /// Keeps the names of tasks, and names of objects that are not generic: the tracer names most objects `Queue` or by their type.
     pub fn new(names: &BTreeMap<(u8, u8), Vec<u8>>) -> ListedNames {
-        let mut by_type = vec![vec![None; 256]; TYPES];
+        let mut by_type = vec![vec![None; 256]; object_type::TYPES];
         for (&(type_number, number), name) in names {
             let name = String::from_utf8_lossy(name);
-            let is_task = usize::from(type_number) == TASK_TYPE;
+            let is_task = type_number == object_type::TASK;
             let is_generic = name.is_empty() || !is_task && ["Queue", "Mutex", "Semaphore"].contains(&&*name);
             if let Some(place) = by_type.get_mut(usize::from(type_number)).and_then(|names| names.get_mut(usize::from(number)))
                 && !is_generic
@@ -57,8 +57,8 @@ impl ListedNames {
         (!names.is_empty()).then(|| ListedNames::new(&names))
     }
 
-    fn get(&self, type_number: usize, number: u8) -> Option<Arc<str>> {
-        self.by_type.get(type_number)?.get(usize::from(number))?.clone()
+    fn get(&self, type_number: u8, number: u8) -> Option<Arc<str>> {
+        self.by_type.get(usize::from(type_number))?.get(usize::from(number))?.clone()
     }
 }
 
@@ -77,13 +77,13 @@ pub struct Ids {
     session: u32,
     filtered: Filtered,
     tasks: [Option<TaskId>; 256],
-    objects: [[Option<ObjectState>; 256]; TASK_TYPE],
+    objects: [[Option<ObjectState>; 256]; object_type::TYPES - 1],
     lanes: [Option<LaneId>; LANES],
 }
 
 impl Ids {
     pub fn new(session: u32, filtered: Filtered) -> Ids {
-        Ids { session, filtered, tasks: [None; 256], objects: [[None; 256]; TASK_TYPE], lanes: [None; LANES] }
+        Ids { session, filtered, tasks: [None; 256], objects: [[None; 256]; object_type::TYPES - 1], lanes: [None; LANES] }
     }
 
     /// Those of a later session.
@@ -98,7 +98,7 @@ impl Ids {
 
     #[cold]
     fn add_task(&mut self, number: u8, names: &ListedNames, entities: &mut Entities) -> Option<TaskId> {
-        let name = names.get(TASK_TYPE, number);
+        let name = names.get(object_type::TASK, number);
         let kind = match name.as_deref() {
             Some("IDLE") => TaskKind::Idle,
             Some("Tmr Svc") => TaskKind::TimerService,
@@ -121,13 +121,13 @@ impl Ids {
         let place = &mut self.objects.get_mut(usize::from(type_number))?[usize::from(number)];
         if place.is_none() {
             let kind = match type_number {
-                0 => ObjectKind::Queue,
-                1 => ObjectKind::Mutex,
-                2 => ObjectKind::CountingSemaphore,
-                3 => ObjectKind::BinarySemaphore,
+                object_type::QUEUE => ObjectKind::Queue,
+                object_type::MUTEX => ObjectKind::Mutex,
+                object_type::COUNTING_SEMAPHORE => ObjectKind::CountingSemaphore,
+                object_type::BINARY_SEMAPHORE => ObjectKind::BinarySemaphore,
                 _ => ObjectKind::RecursiveMutex,
             };
-            let name = names.get(usize::from(type_number), number);
+            let name = names.get(type_number, number);
             let (session, giving_is_unrecorded) = (self.session, self.filtered.sends);
             let object = Object { number: u32::from(number), name, kind, session, giving_is_unrecorded };
             *place = entities.add_object(object).map(|id| ObjectState { id, level: None, held: None });
@@ -147,7 +147,6 @@ impl Ids {
             let name = match number {
                 LOW_POWER_LANE => "low power".to_owned(),
                 KERNEL_LANE => "kernel".to_owned(),
-                73..=77 => format!("custom marker {}", number - 72),
                 _ => match name_of(number as u8) {
                     Some(name) => name.to_lowercase().replace('_', " "),
                     None => format!("id {number}"),
@@ -202,10 +201,10 @@ mod tests {
     fn each_session_has_its_own_names() {
         let task = |offset, number, name: Option<&str>| {
             let name = name.map(|name| name.as_bytes().to_vec());
-            Listed { offset, type_number: TASK_TYPE as u8, number, name }
+            Listed { offset, type_number: object_type::TASK, number, name }
         };
         let name = |listed: &[Listed], offset, number| {
-            ListedNames::of_session(listed, offset).map(|names| names.get(TASK_TYPE, number).map(|name| name.to_string()))
+            ListedNames::of_session(listed, offset).map(|names| names.get(object_type::TASK, number).map(|name| name.to_string()))
         };
         let named = |name: &str| Some(Some(name.to_owned()));
         // Two recordings of which each says that it creates tasks 1 and 2, one that does not, and one without a list.

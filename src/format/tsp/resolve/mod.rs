@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::decode::{BadPacket, HEADROOM, Lengths, Records};
-use super::record::{HEAD_BYTES, Packet, TASK_TYPE, id};
+use super::record::{HEAD_BYTES, Packet, id, object_type};
 use super::scan::{Listed, ScanFacts, Used};
 use super::timer::{Timer, TimerOptions};
 use crate::clock::{Copies, SESSIONS_LIMIT};
@@ -32,8 +32,8 @@ use ids::{CommonNames, Ids, ListedNames};
 /// By how many packets the report of a loss on the target may be late: twice the usual size of its FIFO.
 const HELD_PACKETS: usize = 4096;
 
-/// The number of object list packets, whose numbers are missing in a saved measurement.
-const LISTS: u8 = 6;
+/// The object list packets, one of each type, whose numbers are missing in a saved measurement.
+const LISTS: u8 = object_type::TYPES as u8;
 
 /// The options for an input, and the facts from the first pass.
 pub struct Setup {
@@ -186,7 +186,7 @@ impl InputResolver {
         let filtered = Filtered::new(&*setup.facts.counts);
         let ScanFacts { listed, deleted, .. } = &setup.facts;
         // After the last number of all the tracer gives 0 to each task.
-        let is_sure = |number| number != 0 && !deleted.is_used(TASK_TYPE as u8, number);
+        let is_sure = |number| number != 0 && !deleted.is_used(object_type::TASK, number);
         let created = listed.iter().filter(|listed| listed.name.is_none() && is_sure(listed.number));
         InputResolver {
             created: created.map(|listed| (listed.offset, listed.number)).collect(),
@@ -681,8 +681,10 @@ fn hint(packets: &[Packet], index: usize, changed: Option<u8>) -> Hint {
         }
         _ => match following {
             [mutex, give, ..] if mutex.id == id::CREATE_MUTEX => match give.data {
-                [4, number, ..] if give.id == id::QUEUE_SEND && number == subject => Hint::Mutex(4),
-                _ => Hint::Mutex(1),
+                [object_type::RECURSIVE_MUTEX, number, ..] if give.id == id::QUEUE_SEND && number == subject => {
+                    Hint::Mutex(object_type::RECURSIVE_MUTEX)
+                }
+                _ => Hint::Mutex(object_type::MUTEX),
             },
             [semaphore, ..] if semaphore.id == id::CREATE_COUNTING_SEMAPHORE => Hint::CountingSemaphore,
             _ => Hint::None,
