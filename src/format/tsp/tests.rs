@@ -3,7 +3,7 @@
 use super::decode::{Decoder, Lengths, Packets};
 use super::generate::TimerKind::Down93;
 use super::generate::{Damage, GenerateOptions, TimerKind, generate_with_truth};
-use super::record::{Packet, id};
+use super::record::{Packet, id, object_type};
 use super::resolve::{Resolver, Setup};
 use super::scan::ScanFacts;
 use super::timer::TimerOptions;
@@ -315,6 +315,19 @@ fn a_gap_of_255_packets_is_seen_by_the_time_it_took() {
     let numbers = (0..700u16).map(|number| (number, number)).chain((699..2000).map(|number| (number, number + 1)));
     numbers.for_each(|(number, tick)| encode::packet(&packet(number as u8, id::TASK_INCREMENT_TICK, tick, &[]), &mut bytes));
     assert_eq!(times(&bytes).1.at_least_lost(), 0);
+}
+
+/// Damage makes a type that does not exist. That is no sign of too many objects.
+#[test]
+fn an_object_of_an_unknown_type_is_reported_as_that() {
+    let mut bytes = Vec::new();
+    for number in 0..40 {
+        let type_number = if number == 20 { 9 } else { object_type::QUEUE };
+        encode::packet(&packet(number, id::QUEUE_SEND, 0, &[type_number, 1]), &mut bytes);
+    }
+    let ledger = times(&bytes).1;
+    let entries: Vec<_> = ledger.entries().iter().map(|entry| (entry.kind, entry.count, entry.at_least_lost)).collect();
+    assert_eq!(entries, [(losses::UNKNOWN_ENUM, 1, 1)]);
 }
 
 /// After damage a packet is kept if something is left of the preamble after it. Otherwise nothing shows that it is whole.

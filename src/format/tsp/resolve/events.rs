@@ -173,7 +173,8 @@ impl InputResolver {
     ) -> Option<&mut ObjectState> {
         let state = self.ids.object(type_number, number, &self.names, out.entities);
         if state.is_none() {
-            out.ledger.enter(losses::ENTITY_LIMIT, timed.offset, 1);
+            let kind = if type_number < object_type::TASK { losses::ENTITY_LIMIT } else { losses::UNKNOWN_ENUM };
+            out.ledger.enter(kind, timed.offset, 1);
         }
         state
     }
