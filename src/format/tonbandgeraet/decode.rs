@@ -156,11 +156,10 @@ pub struct Records {
 impl Records {
     /// Discards the content and keeps the memory, for another part.
     fn reset(&mut self, base: u64, edges: Edges) {
-        self.frames.clear();
-        self.bad.clear();
-        self.text.clear();
-        let (frames, bad, text) =
-            (std::mem::take(&mut self.frames), std::mem::take(&mut self.bad), std::mem::take(&mut self.text));
+        let Records { mut frames, mut bad, mut text, .. } = std::mem::take(self);
+        frames.clear();
+        bad.clear();
+        text.clear();
         *self = Records { base, edges, frames, bad, text, ..Records::default() };
     }
 
@@ -393,7 +392,7 @@ impl Decoder {
         let mut texts = Borrow;
         let mut reader = SliceReader::new(payload, &mut texts);
         match (reason, self.wire, reader.u8()) {
-            (BadFrame::UnknownEvent, Wire::Superset, Ok(id)) if id & DELTA != 0 => reader.u32().unwrap_or(0),
+            (BadFrame::UnknownEvent, Wire::Superset, Ok(id)) if is_delta(id) => reader.u32().unwrap_or(0),
             _ => 0,
         }
     }

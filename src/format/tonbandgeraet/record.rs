@@ -60,9 +60,9 @@ macro_rules! records {
             $(EventInfo {
                 id: $id,
                 name: stringify!($name),
-                is_metadata: is_metadata!($($ts)?),
-                is_superset: is_superset!($format),
-                is_freertos: is_freertos!($scope),
+                is_metadata: matches!(stringify!($($ts)?).as_bytes(), b""),
+                is_superset: matches!(stringify!($format).as_bytes(), b"superset"),
+                is_freertos: matches!(stringify!($scope).as_bytes(), b"freertos"),
             },)*
         ];
 
@@ -180,33 +180,6 @@ const TIMED: [u64; 4] = {
     }
     timed
 };
-
-macro_rules! is_metadata {
-    ($ts:ident) => {
-        false
-    };
-    () => {
-        true
-    };
-}
-
-macro_rules! is_superset {
-    (superset) => {
-        true
-    };
-    (plain) => {
-        false
-    };
-}
-
-macro_rules! is_freertos {
-    (freertos) => {
-        true
-    };
-    (base) => {
-        false
-    };
-}
 
 macro_rules! option_of {
     ($value:ident) => {
@@ -429,13 +402,5 @@ mod tests {
         fields.clear();
         kind.list_fields("", &mut fields);
         assert_eq!(fields[1], ("kind", FieldValue::Text("recursive_mutex")));
-    }
-
-    #[test]
-    fn kinds_of_queues_keep_their_numbers() {
-        for byte in 0..=5 {
-            assert_eq!(QueueKind::from_wire(byte).map(|kind| kind as u8), Some(byte));
-        }
-        assert_eq!(QueueKind::from_wire(6), None);
     }
 }

@@ -123,11 +123,7 @@ pub(super) struct Stream<'w> {
     out: &'w mut dyn Write,
     buffer: Vec<u8>,
     written: u64,
-    bytes: u64,
-    damage: Damage,
-    start_ticks: u64,
-    silent_ticks: u64,
-    filtered: &'static [u8],
+    options: GenerateOptions,
     random: Random,
     /// Timed events since the last drop counter.
     since_counter: u32,
@@ -147,11 +143,7 @@ impl<'w> Stream<'w> {
             out,
             buffer: Vec::new(),
             written: 0,
-            bytes: options.bytes,
-            damage: options.damage,
-            start_ticks: options.start_ticks,
-            silent_ticks: options.silent_ticks,
-            filtered: options.filtered,
+            options: *options,
             random: Random::new(options.seed ^ 0xDA3A_6ED0),
             since_counter: EVENTS_PER_COUNTER - 1,
             dropped: 0,
@@ -162,23 +154,23 @@ impl<'w> Stream<'w> {
     }
 
     fn is_full(&self) -> bool {
-        self.written + self.buffer.len() as u64 >= self.bytes
+        self.written + self.buffer.len() as u64 >= self.options.bytes
     }
 
     /// Writes a record that is not counted and cannot be lost.
     fn write_frame(&mut self, record: &Record<&[u8]>) {
-        let is_later = (self.written + self.buffer.len() as u64) * 2 >= self.bytes;
-        let silent = if is_later { self.silent_ticks } else { 0 };
+        let is_later = (self.written + self.buffer.len() as u64) * 2 >= self.options.bytes;
+        let silent = if is_later { self.options.silent_ticks } else { 0 };
         let mut record = *record;
         if let Some(ts) = record.ts() {
-            record.set_ts(ts + self.start_ticks + silent);
+            record.set_ts(ts + self.options.start_ticks + silent);
         }
         encode(&record, &mut self.buffer);
     }
 
     /// Writes an event, and the drop counter before it when that is due.
     fn event(&mut self, ts: u64, record: &Record<&[u8]>) {
-        if self.filtered.contains(&record.id()) {
+        if self.options.filtered.contains(&record.id()) {
             return;
         }
         if self.is_dropped() {
@@ -195,7 +187,7 @@ impl<'w> Stream<'w> {
     }
 
     fn is_dropped(&mut self) -> bool {
-        if self.damage != Damage::Drops {
+        if self.options.damage != Damage::Drops {
             return false;
         }
         if self.drops_ahead == 0 && self.random.one_in(4096) {
@@ -224,7 +216,7 @@ impl<'w> Stream<'w> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self.damage {
+        match self.options.damage {
             Damage::Flips => self.flip_bits(),
             Damage::Cuts => self.cut_out(),
             Damage::None | Damage::Drops => {}

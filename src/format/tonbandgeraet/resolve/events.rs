@@ -91,8 +91,8 @@ impl Scene<'_> {
         let running = on_core.running;
         let entities = &mut *out.entities;
         macro_rules! entity {
-            ($lookup:expr) => {
-                match $lookup {
+            ($lookup:ident($($of:expr),*)) => {
+                match ids.$lookup($($of,)* scope, entities) {
                     Some(handle) => handle,
                     None => return out.ledger.enter(losses::ENTITY_LIMIT, at.offset(), 1),
                 }
@@ -129,33 +129,32 @@ impl Scene<'_> {
         }
         let touched = std::mem::take(&mut on_core.touched);
         match *record {
-            Record::IsrEnter { isr_id, .. } => event!(EventKind::IsrEnter(entity!(ids.isr(isr_id, core, scope, entities)))),
-            Record::IsrExit { isr_id, .. } => event!(EventKind::IsrExit(entity!(ids.isr(isr_id, core, scope, entities)))),
+            Record::IsrEnter { isr_id, .. } => event!(EventKind::IsrEnter(entity!(isr(isr_id, core)))),
+            Record::IsrExit { isr_id, .. } => event!(EventKind::IsrExit(entity!(isr(isr_id, core)))),
             Record::Evtmarker { evtmarker_id, msg, .. } => {
-                let lane = entity!(ids.marker(LaneKind::Events, evtmarker_id, scope, entities));
+                let lane = entity!(marker(LaneKind::Events, evtmarker_id));
                 event!(EventKind::Instant { lane, label: text!(msg).into(), args: Args::NONE })
             }
             Record::EvtmarkerBegin { evtmarker_id, msg, .. } => {
-                let lane = entity!(ids.marker(LaneKind::Events, evtmarker_id, scope, entities));
+                let lane = entity!(marker(LaneKind::Events, evtmarker_id));
                 event!(EventKind::SpanBegin { lane, label: text!(msg).into(), args: Args::NONE })
             }
-            Record::EvtmarkerEnd { evtmarker_id, .. } => event!(EventKind::SpanEnd {
-                lane: entity!(ids.marker(LaneKind::Events, evtmarker_id, scope, entities)),
-                args: Args::NONE,
-            }),
+            Record::EvtmarkerEnd { evtmarker_id, .. } => {
+                event!(EventKind::SpanEnd { lane: entity!(marker(LaneKind::Events, evtmarker_id)), args: Args::NONE })
+            }
             Record::Valmarker { valmarker_id, val, .. } => {
-                let lane = entity!(ids.marker(LaneKind::Values, valmarker_id, scope, entities));
+                let lane = entity!(marker(LaneKind::Values, valmarker_id));
                 event!(EventKind::Value { lane, value: Packed(val) })
             }
             Record::FunctionEnter { delta, .. } => {
-                let on = entity!(ids.functions(running, core, scope, entities));
+                let on = entity!(functions(running, core));
                 on.open += 1;
                 let name = functions.name(scope.address_base().wrapping_add_signed(delta));
                 let (label, _) = out.batch.texts.add_lossy(name.as_bytes());
                 event!(EventKind::SpanBegin { lane: on.lane, label: label.into(), args: Args::NONE })
             }
             Record::FunctionExit { .. } => {
-                let on = entity!(ids.functions(running, core, scope, entities));
+                let on = entity!(functions(running, core));
                 if on.open == 0 {
                     return;
                 }
@@ -163,7 +162,7 @@ impl Scene<'_> {
                 event!(EventKind::SpanEnd { lane: on.lane, args: Args::NONE })
             }
             Record::Log { format, arguments, .. } => {
-                let lane = entity!(ids.log(running, core, scope, entities));
+                let lane = entity!(log(running, core));
                 let message = messages.message(format, chunk.bytes(arguments), entities);
                 if message.name.is_none() {
                     return out.ledger.enter(losses::ENTITY_LIMIT, at.offset(), 1);
@@ -181,60 +180,58 @@ impl Scene<'_> {
             }
             Record::TaskEvtmarker { evtmarker_id, msg, .. } => {
                 note_running(running, at.offset(), out.ledger);
-                let lane = entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, scope, entities));
+                let lane = entity!(task_marker(LaneKind::Events, running, evtmarker_id));
                 event!(EventKind::Instant { lane, label: text!(msg).into(), args: Args::NONE })
             }
             Record::TaskEvtmarkerBegin { evtmarker_id, msg, .. } => {
                 note_running(running, at.offset(), out.ledger);
-                let lane = entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, scope, entities));
+                let lane = entity!(task_marker(LaneKind::Events, running, evtmarker_id));
                 event!(EventKind::SpanBegin { lane, label: text!(msg).into(), args: Args::NONE })
             }
             Record::TaskEvtmarkerEnd { evtmarker_id, .. } => {
                 note_running(running, at.offset(), out.ledger);
-                event!(EventKind::SpanEnd {
-                    lane: entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, scope, entities)),
-                    args: Args::NONE,
-                })
+                let lane = entity!(task_marker(LaneKind::Events, running, evtmarker_id));
+                event!(EventKind::SpanEnd { lane, args: Args::NONE })
             }
             Record::TaskValmarker { valmarker_id, val, .. } => {
                 note_running(running, at.offset(), out.ledger);
-                let lane = entity!(ids.task_marker(LaneKind::Values, running, valmarker_id, scope, entities));
+                let lane = entity!(task_marker(LaneKind::Values, running, valmarker_id));
                 event!(EventKind::Value { lane, value: Packed(val) })
             }
             Record::TaskSwitchedIn { task_id, .. } => {
-                let task = entity!(ids.task(task_id, scope, entities));
+                let task = entity!(task(task_id));
                 on_core.running = Some(task);
                 event!(EventKind::SwitchedIn(task))
             }
             Record::TaskToRdyState { task_id, .. } => {
                 if touched == Touched::Prioritised(task_id) || is_inherited_next(at, task_id, core, cores > 1) {
-                    event!(EventKind::Relisted(entity!(ids.task(task_id, scope, entities))))
+                    event!(EventKind::Relisted(entity!(task(task_id))))
                 } else {
-                    event!(EventKind::Ready { task: entity!(ids.task(task_id, scope, entities)), from_isr: false })
+                    event!(EventKind::Ready { task: entity!(task(task_id)), from_isr: false })
                 }
             }
             Record::TaskResumed { task_id, .. } => {
-                event!(EventKind::Resumed { task: entity!(ids.task(task_id, scope, entities)), from_isr: false })
+                event!(EventKind::Resumed { task: entity!(task(task_id)), from_isr: false })
             }
             Record::TaskResumedFromIsr { task_id, .. } => {
-                event!(EventKind::Resumed { task: entity!(ids.task(task_id, scope, entities)), from_isr: true })
+                event!(EventKind::Resumed { task: entity!(task(task_id)), from_isr: true })
             }
-            Record::TaskSuspended { task_id, .. } => event!(EventKind::Suspended(entity!(ids.task(task_id, scope, entities)))),
+            Record::TaskSuspended { task_id, .. } => event!(EventKind::Suspended(entity!(task(task_id)))),
             Record::TaskPrioritySet { task_id, priority, .. } => {
                 // A new task gets its priority before it becomes ready for the first time.
                 if touched != Touched::Created(task_id) {
                     on_core.touched = Touched::Prioritised(task_id);
                 }
-                let task = entity!(ids.task(task_id, scope, entities));
+                let task = entity!(task(task_id));
                 event!(EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Set })
             }
             Record::TaskPriorityInherit { task_id, priority, .. } => {
-                let task = entity!(ids.task(task_id, scope, entities));
+                let task = entity!(task(task_id));
                 event!(EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Inherit })
             }
             Record::TaskPriorityDisinherit { task_id, priority, .. } => {
                 on_core.touched = Touched::Prioritised(task_id);
-                let task = entity!(ids.task(task_id, scope, entities));
+                let task = entity!(task(task_id));
                 event!(EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Disinherit })
             }
             Record::TaskCreated { task_id, .. } => {
@@ -244,44 +241,43 @@ impl Scene<'_> {
                 if again {
                     session.deleted.remove(&task_id);
                 }
-                let task = if again { ids.new_task(task_id, scope, entities) } else { ids.task(task_id, scope, entities) };
-                event!(EventKind::TaskCreated(entity!(task)))
+                event!(EventKind::TaskCreated(if again { entity!(new_task(task_id)) } else { entity!(task(task_id)) }))
             }
             Record::TaskDeleted { task_id, .. } => {
-                let task = entity!(ids.task(task_id, scope, entities));
+                let task = entity!(task(task_id));
                 session.deleted.insert(task_id, time);
                 event!(EventKind::TaskDeleted(task))
             }
             Record::CurtaskDelay { ticks, .. } => wait!(WaitReason::Delay, None, ticks),
             Record::CurtaskDelayUntil { time_to_wake, .. } => wait!(WaitReason::DelayUntil, None, time_to_wake),
             Record::CurtaskBlockOnQueuePeek { queue_id, ticks_to_wait, .. } => {
-                wait!(WaitReason::Peek, Some(entity!(ids.queue(queue_id, scope, entities))), ticks_to_wait)
+                wait!(WaitReason::Peek, Some(entity!(queue(queue_id))), ticks_to_wait)
             }
             Record::CurtaskBlockOnQueueSend { queue_id, ticks_to_wait, .. } => {
-                wait!(WaitReason::Send, Some(entity!(ids.queue(queue_id, scope, entities))), ticks_to_wait)
+                wait!(WaitReason::Send, Some(entity!(queue(queue_id))), ticks_to_wait)
             }
             Record::CurtaskBlockOnQueueReceive { queue_id, ticks_to_wait, .. } => {
-                wait!(WaitReason::Receive, Some(entity!(ids.queue(queue_id, scope, entities))), ticks_to_wait)
+                wait!(WaitReason::Receive, Some(entity!(queue(queue_id))), ticks_to_wait)
             }
             Record::QueueCreated { queue_id, .. } => {
-                let object = entity!(ids.queue(queue_id, scope, entities));
+                let object = entity!(queue(queue_id));
                 event!(EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::UNKNOWN })
             }
             Record::QueueCurLength { queue_id, length, .. } => {
-                let object = entity!(ids.queue(queue_id, scope, entities));
+                let object = entity!(queue(queue_id));
                 let since = session.level(object).known(length);
                 push_late(since, object, time, core, out);
                 event!(EventKind::ObjectLevel { object, level: length })
             }
             Record::QueueReset { queue_id, .. } => {
-                let object = entity!(ids.queue(queue_id, scope, entities));
+                let object = entity!(queue(queue_id));
                 let since = session.level(object).known(0);
                 push_late(since, object, time, core, out);
                 event!(EventKind::Object { object, op: ObjectOp::Reset, from_isr: false, level: Level::known(0) })
             }
             Record::QueueSend { queue_id, len_after, .. } | Record::QueueSendFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueSendFromIsr { .. });
-                let object = entity!(ids.queue(queue_id, scope, entities));
+                let object = entity!(queue(queue_id));
                 let report = if takes_levels || entities.objects[object.index()].kind.is_taken() {
                     LevelReport { level: Some(len_after), ..LevelReport::default() }
                 } else {
@@ -296,7 +292,7 @@ impl Scene<'_> {
             }
             Record::QueueOverwrite { queue_id, len_after, .. } | Record::QueueOverwriteFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueOverwriteFromIsr { .. });
-                let object = entity!(ids.queue(queue_id, scope, entities));
+                let object = entity!(queue(queue_id));
                 // A mailbox has at most one item, regardless of the level that the hook computed.
                 if len_after > 1 {
                     out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset(), 0);
@@ -308,7 +304,7 @@ impl Scene<'_> {
             }
             Record::QueueReceive { queue_id, len_after, .. } | Record::QueueReceiveFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueReceiveFromIsr { .. });
-                let object = entity!(ids.queue(queue_id, scope, entities));
+                let object = entity!(queue(queue_id));
                 let report = if takes_levels || entities.objects[object.index()].kind.is_taken() {
                     LevelReport { level: Some(len_after), ..LevelReport::default() }
                 } else {
@@ -333,7 +329,7 @@ impl Scene<'_> {
                 }
             }
             Record::TaskRunning { task_id, .. } => {
-                let task = entity!(ids.task(task_id, scope, entities));
+                let task = entity!(task(task_id));
                 if running == Some(task) {
                     return;
                 }
@@ -341,15 +337,13 @@ impl Scene<'_> {
                 event!(EventKind::SwitchedIn(task))
             }
             Record::TaskState { task_id, state, priority, .. } => {
-                let task = entity!(ids.task(task_id, scope, entities));
-                let kind = EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Reported };
-                out.batch.events.push(Event { time, core, kind });
+                let task = entity!(task(task_id));
+                event!(EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Reported });
                 let state = match state {
                     TaskState::Running if running == Some(task) || cores > 1 => return,
                     TaskState::Running => {
                         on_core.running = Some(task);
-                        out.batch.events.push(Event { time, core, kind: EventKind::SwitchedIn(task) });
-                        return;
+                        return event!(EventKind::SwitchedIn(task));
                     }
                     TaskState::Ready => ReportedState::Ready,
                     TaskState::Blocked => ReportedState::Waiting,
@@ -361,145 +355,134 @@ impl Scene<'_> {
             Record::TaskBasePriority { task_id, priority, .. } => {
                 // The kernel puts it on the ready list of its priority again, though that is the same.
                 on_core.touched = Touched::Prioritised(task_id);
-                let task = entity!(ids.task(task_id, scope, entities));
+                let task = entity!(task(task_id));
                 event!(EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Base })
             }
             Record::TaskStack { task_id, free_bytes, .. } => {
-                event!(EventKind::StackFree { task: entity!(ids.task(task_id, scope, entities)), bytes: free_bytes })
+                event!(EventKind::StackFree { task: entity!(task(task_id)), bytes: free_bytes })
             }
             Record::MutexHolder { queue_id, task_id, .. } => {
-                let object = entity!(ids.queue(queue_id, scope, entities));
+                let object = entity!(queue(queue_id));
                 let task = match task_id {
                     0 => None,
-                    _ => Some(entity!(ids.task(task_id, scope, entities))),
+                    _ => Some(entity!(task(task_id))),
                 };
                 event!(EventKind::Holder { object, task })
             }
             Record::MutexDepth { queue_id, depth, .. } => {
-                event!(EventKind::Depth { object: entity!(ids.queue(queue_id, scope, entities)), depth })
+                event!(EventKind::Depth { object: entity!(queue(queue_id)), depth })
             }
             Record::QueueCapacity { queue_id, length, item_bytes, .. } => {
-                event!(EventKind::Capacity { object: entity!(ids.queue(queue_id, scope, entities)), items: length, item_bytes })
+                event!(EventKind::Capacity { object: entity!(queue(queue_id)), items: length, item_bytes })
             }
-            Record::QueueDeleted { queue_id, .. } => event!(deleted(entity!(ids.queue(queue_id, scope, entities)))),
+            Record::QueueDeleted { queue_id, .. } => event!(deleted(entity!(queue(queue_id)))),
             Record::StreamCreated { stream_id, kind, size_bytes, .. } => {
-                let object = entity!(ids.stream(stream_id, stream_kind(kind), scope, entities));
-                let kind = EventKind::Capacity { object, items: size_bytes, item_bytes: 1 };
-                out.batch.events.push(Event { time, core, kind });
+                let object = entity!(stream(stream_id, stream_kind(kind)));
+                event!(EventKind::Capacity { object, items: size_bytes, item_bytes: 1 });
                 event!(EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::known(0) })
             }
             Record::StreamState { stream_id, kind, size_bytes, .. } => {
-                let object = entity!(ids.stream(stream_id, stream_kind(kind), scope, entities));
+                let object = entity!(stream(stream_id, stream_kind(kind)));
                 event!(EventKind::Capacity { object, items: size_bytes, item_bytes: 1 })
             }
             Record::StreamSend { stream_id, bytes, bytes_after, .. }
             | Record::StreamSendFromIsr { stream_id, bytes, bytes_after, .. } => {
                 let from_isr = matches!(record, Record::StreamSendFromIsr { .. });
-                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
+                let object = entity!(stream(stream_id, ObjectKind::Stream));
                 event!(EventKind::Stream { object, op: StreamOp::Send, from_isr, bytes, level: bytes_after })
             }
             Record::StreamReceive { stream_id, bytes, bytes_after, .. }
             | Record::StreamReceiveFromIsr { stream_id, bytes, bytes_after, .. } => {
                 let from_isr = matches!(record, Record::StreamReceiveFromIsr { .. });
-                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
+                let object = entity!(stream(stream_id, ObjectKind::Stream));
                 event!(EventKind::Stream { object, op: StreamOp::Receive, from_isr, bytes, level: bytes_after })
             }
             Record::StreamReset { stream_id, .. } => {
-                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
+                let object = entity!(stream(stream_id, ObjectKind::Stream));
                 event!(EventKind::Object { object, op: ObjectOp::Reset, from_isr: false, level: Level::known(0) })
             }
             Record::StreamDeleted { stream_id, .. } => {
-                event!(deleted(entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities))))
+                event!(deleted(entity!(stream(stream_id, ObjectKind::Stream))))
             }
             Record::StreamLevel { stream_id, bytes, .. } => {
-                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
+                let object = entity!(stream(stream_id, ObjectKind::Stream));
                 event!(EventKind::ObjectLevel { object, level: bytes })
             }
             Record::CurtaskBlockOnStreamSend { stream_id, ticks_to_wait, .. } => {
-                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
+                let object = entity!(stream(stream_id, ObjectKind::Stream));
                 wait!(WaitReason::Send, Some(object), ticks_to_wait)
             }
             Record::CurtaskBlockOnStreamReceive { stream_id, ticks_to_wait, .. } => {
-                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
+                let object = entity!(stream(stream_id, ObjectKind::Stream));
                 wait!(WaitReason::Receive, Some(object), ticks_to_wait)
             }
             Record::TaskNotify { task_id, index, value, .. } | Record::TaskNotifyFromIsr { task_id, index, value, .. } => {
                 let from_isr = matches!(record, Record::TaskNotifyFromIsr { .. });
-                event!(EventKind::Notify { task: entity!(ids.task(task_id, scope, entities)), index, value, from_isr })
+                event!(EventKind::Notify { task: entity!(task(task_id)), index, value, from_isr })
             }
             Record::CurtaskBlockOnNotify { index, ticks_to_wait: kernel_ticks, .. } => {
                 waits!(EventKind::WaitingForNotification { index, kernel_ticks })
             }
             Record::CurtaskNotifyReceived { index, value, .. } => event!(EventKind::Notified { index, value }),
             Record::EventGroupCreated { event_group_id, .. } => {
-                let object = entity!(ids.event_group(event_group_id, scope, entities));
+                let object = entity!(event_group(event_group_id));
                 event!(EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::known(0) })
             }
-            Record::EventGroupSet { event_group_id, bits, bits_after: after, .. } => event!(EventKind::Bits {
-                object: entity!(ids.event_group(event_group_id, scope, entities)),
-                op: BitsOp::Set,
-                bits,
-                after,
-            }),
-            Record::EventGroupClear { event_group_id, bits, bits_after: after, .. } => event!(EventKind::Bits {
-                object: entity!(ids.event_group(event_group_id, scope, entities)),
-                op: BitsOp::Clear,
-                bits,
-                after,
-            }),
+            Record::EventGroupSet { event_group_id, bits, bits_after: after, .. } => {
+                event!(EventKind::Bits { object: entity!(event_group(event_group_id)), op: BitsOp::Set, bits, after })
+            }
+            Record::EventGroupClear { event_group_id, bits, bits_after: after, .. } => {
+                event!(EventKind::Bits { object: entity!(event_group(event_group_id)), op: BitsOp::Clear, bits, after })
+            }
             Record::EventGroupSetFromIsr { event_group_id, bits, .. } => {
-                let object = entity!(ids.event_group(event_group_id, scope, entities));
+                let object = entity!(event_group(event_group_id));
                 event!(EventKind::Bits { object, op: BitsOp::RequestSet, bits, after: 0 })
             }
             Record::EventGroupClearFromIsr { event_group_id, bits, .. } => {
-                let object = entity!(ids.event_group(event_group_id, scope, entities));
+                let object = entity!(event_group(event_group_id));
                 event!(EventKind::Bits { object, op: BitsOp::RequestClear, bits, after: 0 })
             }
             Record::EventGroupBits { event_group_id, bits, .. } => {
-                let object = entity!(ids.event_group(event_group_id, scope, entities));
+                let object = entity!(event_group(event_group_id));
                 event!(EventKind::Bits { object, op: BitsOp::Reported, bits: 0, after: bits })
             }
             Record::EventGroupWaitEnd { event_group_id, bits_after: after, timed_out, .. } => {
-                let object = entity!(ids.event_group(event_group_id, scope, entities));
+                let object = entity!(event_group(event_group_id));
                 let op = if timed_out == 0 { BitsOp::WaitEnded } else { BitsOp::WaitTimedOut };
                 event!(EventKind::Bits { object, op, bits: 0, after })
             }
             Record::EventGroupDeleted { event_group_id, .. } => {
-                event!(deleted(entity!(ids.event_group(event_group_id, scope, entities))))
+                event!(deleted(entity!(event_group(event_group_id))))
             }
             Record::CurtaskBlockOnEventGroup { event_group_id, bits, ticks_to_wait: kernel_ticks, .. } => {
-                let object = entity!(ids.event_group(event_group_id, scope, entities));
+                let object = entity!(event_group(event_group_id));
                 waits!(EventKind::WaitingForBits { object, bits, kernel_ticks })
             }
             Record::TimerCreated { timer_id, period_ticks: kernel_ticks, auto_reload, .. } => {
-                let object = entity!(ids.timer(timer_id, scope, entities));
+                let object = entity!(timer(timer_id));
                 event!(EventKind::Timer { object, op: TimerOp::Create { auto_reload: auto_reload != 0 }, kernel_ticks })
             }
             Record::TimerCommand { timer_id, command, value: kernel_ticks, .. } => {
-                let object = entity!(ids.timer(timer_id, scope, entities));
+                let object = entity!(timer(timer_id));
                 let (command, from_isr) = timer_command(command);
                 event!(EventKind::Timer { object, op: TimerOp::Queued(command, from_isr), kernel_ticks })
             }
             Record::TimerCommandFailed { timer_id, command, value: kernel_ticks, .. } => {
-                let object = entity!(ids.timer(timer_id, scope, entities));
+                let object = entity!(timer(timer_id));
                 let (command, from_isr) = timer_command(command);
                 event!(EventKind::Timer { object, op: TimerOp::NotQueued(command, from_isr), kernel_ticks })
             }
             Record::TimerCommandReceived { timer_id, command, value: kernel_ticks, .. } => {
-                let object = entity!(ids.timer(timer_id, scope, entities));
+                let object = entity!(timer(timer_id));
                 event!(EventKind::Timer { object, op: TimerOp::Done(timer_command(command).0), kernel_ticks })
             }
             Record::TimerState { timer_id, period_ticks: kernel_ticks, flags, .. } => {
-                let object = entity!(ids.timer(timer_id, scope, entities));
+                let object = entity!(timer(timer_id));
                 let op = TimerOp::Reported { auto_reload: flags & 1 != 0, is_armed: flags & 2 != 0 };
                 event!(EventKind::Timer { object, op, kernel_ticks })
             }
             Record::TimerExpired { timer_id, .. } => {
-                event!(EventKind::Timer {
-                    object: entity!(ids.timer(timer_id, scope, entities)),
-                    op: TimerOp::Expired,
-                    kernel_ticks: 0
-                })
+                event!(EventKind::Timer { object: entity!(timer(timer_id)), op: TimerOp::Expired, kernel_ticks: 0 })
             }
             Record::HeapAlloc { address, bytes, .. } => {
                 event!(EventKind::Heap { op: HeapOp::Allocate, address: Packed(address), bytes })
@@ -535,37 +518,35 @@ impl Resolver {
     /// Handles the target's count of dropped events.
     fn drop_counter(&mut self, at: RecordPlace<'_>, count: u32, time: Nanos, out: &mut Resolved<'_>) {
         let input = &mut self.inputs[at.index];
-        let before = input.dropped;
-        if before == Some(count) || (before.is_none() && count == 0) {
-            if before.is_some() && input.since_drop_counter < DROP_COUNTER_EVERY {
+        let since = std::mem::take(&mut input.since_drop_counter);
+        let before = input.dropped.unwrap_or(0);
+        if count == before {
+            if input.dropped.is_some() && since < DROP_COUNTER_EVERY {
                 out.ledger.enter(losses::DROP_COUNTER_REPEATED, at.offset(), 0);
             }
-            input.since_drop_counter = 0;
             input.dropped = Some(count);
             input.drop_counter_ns = time;
             return;
         }
-        input.since_drop_counter = 0;
         let next = at.after().find_map(|(_, stored)| match stored.record {
             Record::DroppedEvtCnt { cnt, .. } => Some(cnt),
             _ => None,
         });
-        let grew = count > before.unwrap_or(0);
+        let lost = u64::from(count.saturating_sub(before));
         // One flipped bit: the next counter is lower again. If none follows, the loss is limited by the time since the last one.
         let is_contradicted = match next {
             Some(next) => next < count,
-            None => u64::from(count - before.unwrap_or(0).min(count)) > input.events_at_most(time),
+            None => lost > input.events_at_most(time),
         };
-        if !grew || is_contradicted {
+        if lost == 0 || is_contradicted {
             out.ledger.enter(losses::DROP_COUNTER_OUTLIER, at.offset(), 0);
-            if !grew && next == Some(count) && !input.copies.is_within(at.chunk.bytes, at.offset()) {
+            if lost == 0 && next == Some(count) && !input.copies.is_within(at.chunk.bytes, at.offset()) {
                 input.dropped = Some(count);
             }
             return;
         }
         input.dropped = Some(count);
         input.drop_counter_ns = time;
-        let lost = u64::from(count - before.unwrap_or(0));
         let kind = losses::DROPPED_BY_TARGET;
         out.ledger.enter(kind, at.offset(), lost);
         let note = LossNote { kind, offset: at.offset(), bytes: 0, at_least_lost: lost };

@@ -4,6 +4,7 @@ use crate::clock::Stamp as TimeStamp;
 use crate::model::{CoreId, Ledger, LossNote, TextRef, losses};
 
 use super::super::decode::{BadFrame, FragmentJoiner, Records, Stamp, Stored};
+use super::super::field::KeepText as _;
 use super::super::record::Record;
 use super::LOOKAHEAD_RECORDS;
 use super::input::{InputState, RESTART_SIGN_BITS, START_BITS};
@@ -108,11 +109,7 @@ impl Carry {
         }
         for stored in frames {
             let offset = (chunk.records.base + u64::from(stored.offset)).saturating_sub(kept.base);
-            let record = stored.record.map_text(|text| {
-                let start = u32::try_from(kept.text.len()).unwrap_or(u32::MAX);
-                kept.text.extend_from_slice(chunk.records.bytes(text));
-                TextRef { start, len: text.len }
-            });
+            let record = stored.record.map_text(|text| kept.text.keep(chunk.records.bytes(text)));
             kept.frames.push(Stored { record, offset: u32::try_from(offset).unwrap_or(u32::MAX), ..*stored });
         }
         for &(number, note) in chunk.gaps.iter().filter(|gap| gap.0 >= from) {
