@@ -220,6 +220,8 @@ pub struct ScanFacts {
     pub sync_freertos: bool,
     /// All syncs, up to the limit.
     pub sync_points: Vec<SyncPoint>,
+    /// The last drop counter, of the plain format.
+    dropped: Option<u32>,
     /// The intervals between drop counters.
     pub intervals: Intervals,
 }
@@ -234,21 +236,25 @@ impl ScanFacts {
         let mut collector = Collector::default();
         let mut payload = Vec::new();
         let mut ids = vec![0; 256];
-        let mut at = edges.head_fragment;
+        let (mut at, mut last_counter) = (edges.head_fragment, &[][..]);
         for (number, delimiter) in (0..).zip(Delimiters::<DELIMITER>::new(whole_frames, at)) {
             let frame = whole_frames.get(at..=delimiter).unwrap_or(&[]);
             let id = id_of(frame);
             ids[usize::from(id)] += 1;
             if CLASSES[usize::from(id)] & READ != 0 {
+                let offset = (range.start + at) as u64;
                 if id == DROPPED_EVT_CNT {
-                    collector.facts.intervals.add_counter((range.start + at) as u64, number);
-                    at = delimiter + 1;
-                    continue;
+                    collector.facts.intervals.add_counter(offset, number);
+                    last_counter = frame;
+                } else {
+                    collector.facts.frames = number;
+                    collector.add_frame(offset, frame, &mut payload);
                 }
-                collector.facts.frames = number;
-                collector.add_frame((range.start + at) as u64, frame, &mut payload);
             }
             at = delimiter + 1;
+        }
+        if let Ok((Record::DroppedEvtCnt { cnt, .. }, _)) = PLAIN.record(last_counter, &mut payload) {
+            collector.facts.dropped = Some(cnt);
         }
         let mut facts = collector.facts;
         facts.add_syncs_within(whole_frames, edges.head_fragment, range.start, &mut payload);
@@ -301,6 +307,14 @@ impl ScanFacts {
     #[must_use]
     pub fn wire(&self) -> Wire {
         if self.syncs > 0 && self.delta_frames >= self.plain_frames { Wire::Superset } else { Wire::Plain }
+    }
+
+    /// The last count of events that the target dropped.
+    pub(super) fn dropped(&self) -> Option<u32> {
+        match self.wire() {
+            Wire::Plain => self.dropped,
+            Wire::Superset => self.sync_points.last().map(|sync| sync.dropped),
+        }
     }
 
     /// Removes records that are not metadata in the format, or not without FreeRTOS.
@@ -363,6 +377,7 @@ impl Collector {
         let points = part.sync_points.into_iter().take(room);
         facts.sync_points.extend(points.map(|point| SyncPoint { frame: point.frame + frames, ..point }));
         facts.last_core = part.last_core.or(core_before);
+        facts.dropped = part.dropped.or(facts.dropped);
         facts.intervals.join(&part.intervals, facts.frames);
         facts.frames += part.frames;
         facts.freertos_frames += part.freertos_frames;

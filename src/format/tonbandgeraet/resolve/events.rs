@@ -547,6 +547,7 @@ impl Resolver {
         }
         input.dropped = Some(count);
         input.drop_counter_ns = time;
+        let lost = if input.counts_dropped { lost } else { 0 };
         let kind = losses::DROPPED_BY_TARGET;
         out.ledger.enter(kind, at.offset(), lost);
         let note = LossNote { kind, offset: at.offset(), bytes: 0, at_least_lost: lost };

@@ -10,7 +10,7 @@ use super::super::scan::ScanFacts;
 use super::held::{Carry, RecordPlace, SameCore, Signs};
 use super::names::Names;
 use super::restore::Restorer;
-use super::sync_check;
+use super::sync_check::SyncCheck;
 use super::{CORES_LIMIT, DROP_COUNTER_EVERY, resolution};
 
 /// What a sign of a restart says, in bits: metadata again, a drop counter that starts again.
@@ -46,6 +46,8 @@ pub struct InputState {
     pub start_ns: Nanos,
     pub last_ns: Nanos,
     pub dropped: Option<u32>,
+    /// Whether its drop counters say how many events are lost; otherwise another input says that, of all cores.
+    pub counts_dropped: bool,
     pub since_drop_counter: u64,
     /// The time of the last drop counter.
     pub drop_counter_ns: Nanos,
@@ -125,13 +127,14 @@ impl InputState {
     pub fn new(
         (index, program, programs): (usize, usize, usize),
         facts: &ScanFacts,
+        checks: Vec<SyncCheck>,
         options: &FormatOptions,
         names: &Names,
+        counts_dropped: bool,
     ) -> InputState {
         let forced_core = options.core.map(CoreId);
         let limit = options.cores.map_or(CORES_LIMIT, u32::from).min(CORES_LIMIT);
         let is_superset = facts.wire() == Wire::Superset;
-        let checks = sync_check::check(&facts.sync_points);
         let mut cores: Vec<CoreId> = match forced_core {
             Some(core) => vec![core],
             None if is_superset => {
@@ -176,6 +179,7 @@ impl InputState {
             start_ns: Nanos(0),
             last_ns: Nanos(0),
             dropped: None,
+            counts_dropped,
             since_drop_counter: DROP_COUNTER_EVERY,
             drop_counter_ns: Nanos(0),
             restart_sign: None,
@@ -185,7 +189,7 @@ impl InputState {
             timed_before: false,
             gap: None,
             joiner: FragmentJoiner::default(),
-            restorer: is_superset.then(|| Restorer::new(checks)),
+            restorer: is_superset.then(|| Restorer::new(checks, counts_dropped)),
             carry: Carry::default(),
             odd_intervals,
             missing: Vec::new(),

@@ -19,6 +19,7 @@ mod restore;
 mod sync_check;
 mod view;
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use crate::clock::{Cause, LOOKAHEAD as LOOKAHEAD_RECORDS, RESTART_GAP_NS, SESSIONS_LIMIT, Verdict};
@@ -40,6 +41,7 @@ use mailbox::QueueLevel;
 use messages::Messages;
 pub use messages::Program;
 use names::{Fact, Names, Subject};
+use sync_check::SyncCheck;
 
 /// The viewer supports 1024 CPUs.
 const CORES_LIMIT: u32 = 1 << 10;
@@ -102,23 +104,29 @@ impl Resolver {
         let unrecorded = Unrecorded::new(&facts);
         let mut names = Names::new(separate.is_some(), unrecorded);
         let mut spare = Ledger::default();
-        for (index, facts) in facts.iter().enumerate() {
+        let checks: Vec<Vec<SyncCheck>> = facts.iter().map(|facts| sync_check::check(&facts.sync_points)).collect();
+        for (index, (facts, checks)) in facts.iter().zip(&checks).enumerate() {
             let core = options.get(index).and_then(|options| options.core).unwrap_or(0);
             let ledger = ledgers.get_mut(index).unwrap_or(&mut spare);
-            names.add_input(facts, u32::from(core), ledger);
+            names.add_input(facts, checks, u32::from(core), ledger);
             if facts.metadata_cut {
                 ledger.enter(losses::METADATA_LIMIT, 0, 1);
             }
         }
         let starts = vec![0; facts.len()];
+        // A target counts the events that it drops on all its cores: the file with the highest count says how many.
+        let highest =
+            facts.iter().enumerate().max_by_key(|(index, facts)| (facts.dropped(), Reverse(*index))).map(|(index, _)| index);
         let inputs: Vec<InputState> = facts
             .iter()
             .zip(options)
+            .zip(checks)
             .enumerate()
-            .map(|(index, (facts, options))| {
+            .map(|(index, ((facts, options), checks))| {
                 // Cores with programs of their own have ids of their own.
                 let (program, programs) = if separate.is_some() { (index, starts.len()) } else { (0, 1) };
-                InputState::new((index, program, programs), facts, options, &names)
+                let counts_dropped = separate.is_some() || highest == Some(index);
+                InputState::new((index, program, programs), facts, checks, options, &names, counts_dropped)
             })
             .collect();
         let cores = inputs.iter().flat_map(|input| &input.cores).max().map_or(1, |core| core.0.saturating_add(1));

@@ -3,6 +3,7 @@
 //! Metadata is valid for its whole session, also for events before it. After a reset another firmware may run, with other names for the
 //! same ids: a session uses the first fact after its start, else the last one before it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use crate::model::{Ledger, ObjectKind, Rate, TaskKind, TextRef};
 
 use super::super::record::{QueueKind, Record, SyncFields};
 use super::super::scan::{ScanFacts, Unrecorded};
-use super::{CORES_LIMIT, losses, sync_check};
+use super::sync_check::SyncCheck;
+use super::{CORES_LIMIT, losses};
 
 /// The subject of a metadata record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,26 +90,25 @@ impl Names {
         Names { are_separate, unrecorded, ..Names::default() }
     }
 
-    /// Adds the metadata of the next input. `core` is the core of everything before the first `core_id`.
-    pub fn add_input(&mut self, facts: &ScanFacts, core: u32, ledger: &mut Ledger) {
+    /// Adds the metadata of the next input. `checks` are those of its syncs, `core` is the core of everything before the first `core_id`.
+    pub fn add_input(&mut self, facts: &ScanFacts, checks: &[SyncCheck], core: u32, ledger: &mut Ledger) {
         let mut known: FxHashMap<Subject, Vec<Known>> = FxHashMap::default();
-        // A clock that the syncs around it contradict would scale all times.
-        let odd_clocks: Vec<u64> =
-            sync_check::check(&facts.sync_points).iter().filter(|one| one.odd_clock).map(|one| one.offset).collect();
+        let has_odd_clock = |offset| {
+            let check = checks.binary_search_by_key(&offset, |check| check.offset).ok().and_then(|found| checks.get(found));
+            check.is_some_and(|check| check.odd_clock)
+        };
         for entry in &facts.metadata {
-            if matches!(entry.record, Record::Sync { .. }) && odd_clocks.contains(&entry.offset) {
+            // A clock that the syncs around it contradict would scale all times.
+            if matches!(entry.record, Record::Sync { .. }) && has_odd_clock(entry.offset) {
                 ledger.enter(losses::CONFLICTING_RESOLUTION, entry.offset, 0);
                 continue;
             }
             let mut name = |text| {
-                let (name, lossy) = match std::str::from_utf8(facts.bytes(text)) {
-                    Ok(name) => (Arc::from(name), false),
-                    Err(_) => (Arc::from(&*String::from_utf8_lossy(facts.bytes(text))), true),
-                };
-                if lossy {
+                let name = String::from_utf8_lossy(facts.bytes(text));
+                if let Cow::Owned(_) = name {
                     ledger.enter(losses::NOT_UTF8, entry.offset, 0);
                 }
-                Fact::Name(name)
+                Fact::Name(Arc::from(&*name))
             };
             let (subject, fact) = match entry.record {
                 Record::TsResolutionNs { .. } | Record::Sync { .. } => match recorded_rate(facts, &entry.record) {
@@ -226,7 +227,7 @@ mod tests {
         for &cut in &starts {
             let parts = [0..cut as usize, cut as usize..input.len()].map(|part| ScanFacts::scan(&input, part));
             let mut names = Names::new(false, Unrecorded::default());
-            names.add_input(&ScanFacts::merge(parts), 0, &mut Ledger::default());
+            names.add_input(&ScanFacts::merge(parts), &[], 0, &mut Ledger::default());
             let named: Vec<_> = starts.iter().filter_map(|&start| names.name(Subject::Task(1), 0, &[start])).collect();
             assert_eq!(named, ["pump", "pump", "valve", "valve"].map(Arc::from), "cut at {cut}");
         }
@@ -242,7 +243,7 @@ mod tests {
             encode(&Record::TaskIsTimerTask::<&[u8]> { task_id: task_id + 2 }, &mut input);
         }
         let mut names = Names::new(false, Unrecorded::default());
-        names.add_input(&ScanFacts::scan(&input, 0..input.len()), 0, &mut Ledger::default());
+        names.add_input(&ScanFacts::scan(&input, 0..input.len()), &[], 0, &mut Ledger::default());
         let kinds = |id| -> Vec<TaskKind> { starts.iter().map(|&start| names.task_kind(id, 0, &[start])).collect() };
         assert_eq!(kinds(6), [TaskKind::Idle, TaskKind::Normal, TaskKind::Idle]);
         assert_eq!(kinds(7), [TaskKind::Normal, TaskKind::Idle, TaskKind::Normal]);

@@ -23,6 +23,8 @@ pub struct Restorer {
     /// The result of the check of each sync, in file order, and the number of those passed.
     checks: Vec<SyncCheck>,
     passed: usize,
+    /// See [`InputState::counts_dropped`](super::input::InputState::counts_dropped).
+    counts_dropped: bool,
     /// The syncs that mean more than a time, by their offsets, in file order, until they are resolved.
     marks: VecDeque<(u64, Mark)>,
 }
@@ -69,8 +71,8 @@ struct Sequence {
 }
 
 impl Restorer {
-    pub fn new(checks: Vec<SyncCheck>) -> Restorer {
-        Restorer { checks, ..Restorer::default() }
+    pub fn new(checks: Vec<SyncCheck>, counts_dropped: bool) -> Restorer {
+        Restorer { checks, counts_dropped, ..Restorer::default() }
     }
 
     /// The result of the check of the sync at an offset in the input.
@@ -98,7 +100,7 @@ impl Restorer {
     /// Makes the times of a part absolute. Parts come in file order. Losses are entered in the ledger and returned as gaps, in order,
     /// each with the number of the record after it.
     pub fn restore(&mut self, records: &mut Records, ledger: &mut Ledger) -> Vec<(usize, LossNote)> {
-        let mut findings = Findings { base: records.base, gaps: Vec::new(), ledger };
+        let mut findings = Findings { base: records.base, counts_dropped: self.counts_dropped, gaps: Vec::new(), ledger };
         if records.edges.head_ends
             && let Some(sequence) = &mut self.sequence
         {
@@ -300,7 +302,8 @@ impl Sequence {
         if dropped > u32::MAX / 2 {
             findings.repair(losses::DROP_COUNTER_OUTLIER, offset);
         } else if dropped > 0 {
-            findings.loss(losses::DROPPED_BY_TARGET, index, offset, u64::from(dropped));
+            let lost = if findings.counts_dropped { u64::from(dropped) } else { 0 };
+            findings.loss(losses::DROPPED_BY_TARGET, index, offset, lost);
         }
         false
     }
@@ -320,6 +323,7 @@ fn nearest(expected: u32, rest: u32) -> u32 {
 /// The losses and repairs found in a part.
 struct Findings<'a> {
     base: u64,
+    counts_dropped: bool,
     gaps: Vec<(usize, LossNote)>,
     ledger: &'a mut Ledger,
 }
