@@ -131,9 +131,10 @@ impl InputOptions {
                 return Err(OptionError { option: "timer-dir", found: format!("{other:?} is not a direction"), expected });
             }
         };
+        let clock = options.clock.map(|rate| rate.hz().to_string());
         let timer = TimerOptions {
-            tick_hz: hz(options, "tick-hz")?.or(options.clock.map(|rate| rate.hz())),
-            timer_hz: hz(options, "timer-hz")?,
+            tick_hz: hz("tick-hz", options.text("tick-hz"))?.or(hz("clock-hz", clock.as_deref())?),
+            timer_hz: hz("timer-hz", options.text("timer-hz"))?,
             timer_max: number(options, "timer-max", 0..=65_535)?.map(|max| max as u16),
             is_down,
             tick_modulus: number(options, "tick-mod", 2..=65_536)?,
@@ -142,13 +143,14 @@ impl InputOptions {
     }
 }
 
-fn hz(options: &FormatOptions, option: &'static str) -> Result<Option<f64>, OptionError> {
-    let Some(text) = options.text(option) else { return Ok(None) };
+fn hz(option: &'static str, text: Option<&str>) -> Result<Option<f64>, OptionError> {
+    let Some(text) = text else { return Ok(None) };
     let hz = text.parse::<f64>().ok().or_else(|| Rate::parse_hz(text).ok().map(|rate| rate.hz()));
     match hz {
-        Some(hz) if (0.001..=1e12).contains(&hz) => Ok(Some(hz)),
+        // The nanoseconds since a tick are numbers of 32 bits: a tick is no longer than 4 s.
+        Some(hz) if (0.25..=1e12).contains(&hz) => Ok(Some(hz)),
         _ => {
-            let expected = "expected a number of Hz, as in 1000, 93750 or 24M".to_owned();
+            let expected = "expected a number of Hz from 0.25 to 10^12, as in 1000, 93750 or 24M".to_owned();
             Err(OptionError { option, found: format!("{text:?} is not a rate"), expected })
         }
     }

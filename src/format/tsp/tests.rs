@@ -10,7 +10,7 @@ use super::timer::TimerOptions;
 use super::{Tsp, encode};
 use crate::format::generated::Random;
 use crate::format::{Format, FormatOptions, OptionValue, Resolve, Resolved};
-use crate::model::{Entities, EventBatch, Ledger, losses};
+use crate::model::{Entities, EventBatch, Ledger, Rate, losses};
 
 fn times(input: &[u8]) -> (Vec<(u64, u64)>, Ledger) {
     times_with(input, TimerOptions::default())
@@ -243,9 +243,14 @@ fn options_override_what_is_inferred() {
     let text = |name, text: &str| (name, OptionValue::Text(text.to_owned()));
     let open = |own| Tsp.open(&[FormatOptions { own, ..FormatOptions::default() }]);
     assert!(open(vec![text("tsp-len", "75=2"), text("tsp-len", "73 = 0"), text("timer-dir", "down")]).is_ok());
-    for wrong in
-        [("tsp-len", "75"), ("tsp-len", "75=9"), ("tsp-len", "151=1"), ("timer-dir", "left"), ("tick-hz", "0"), ("tick-mod", "1")]
-    {
+    for wrong in [
+        ("tsp-len", "75"),
+        ("tsp-len", "75=9"),
+        ("tsp-len", "151=1"),
+        ("timer-dir", "left"),
+        ("tick-hz", "0.2"),
+        ("tick-mod", "1"),
+    ] {
         let error = open(vec![text(wrong.0, wrong.1)]).err().expect("the value is invalid");
         assert_eq!(error.option, wrong.0);
     }
@@ -286,12 +291,12 @@ fn captures_are_recognised() {
 
 #[test]
 fn rates_may_have_a_unit() {
-    let read = |text: &str| {
-        let own = vec![("timer-hz", OptionValue::Text(text.into()))];
-        super::hz(&FormatOptions { own, ..FormatOptions::default() }, "timer-hz")
-    };
+    let read = |text| super::hz("timer-hz", Some(text));
     assert_eq!([read("24M"), read("93750"), read("0.5")], [Ok(Some(24e6)), Ok(Some(93_750.0)), Ok(Some(0.5))]);
     assert!(read("24Q").is_err() && read("0").is_err());
+    // A tick of 5 s.
+    let options = FormatOptions { clock: Rate::from_hz(1, 5), ..FormatOptions::default() };
+    assert_eq!(Tsp.open(&[options]).err().map(|error| error.option), Some("clock-hz"));
 }
 
 /// A packet whose timer is 0.
