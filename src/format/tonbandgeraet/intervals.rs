@@ -131,7 +131,9 @@ impl Intervals {
             }
         }
         let regular: u64 = self.runs.iter().map(|run| run.intervals).filter(|&intervals| intervals > 1).sum();
-        odd.truncate(if odd.len() as u64 * REGULAR_LEAST > regular { 0 } else { usize::MAX });
+        if odd.len() as u64 * REGULAR_LEAST > regular {
+            odd.clear();
+        }
         odd
     }
 }
@@ -232,6 +234,7 @@ impl OddInterval {
 mod tests {
     use super::super::encode::encode;
     use super::super::scan::ScanFacts;
+    use super::super::tests::regular_parts;
     use super::*;
 
     /// A plain recording, as the library writes it.
@@ -289,13 +292,7 @@ mod tests {
         };
         let whole = of(&ScanFacts::scan(bytes, 0..bytes.len()));
         for part_bytes in [1, 7, 100, 400] {
-            let mut parts = Vec::new();
-            let mut start = 0;
-            while start < bytes.len() {
-                let end = crate::frame::split::cut::<DELIMITER>(bytes, (start + part_bytes).min(bytes.len())).max(start + 1);
-                parts.push(ScanFacts::scan(bytes, start..end));
-                start = end;
-            }
+            let parts = regular_parts(bytes, part_bytes).into_iter().map(|part| ScanFacts::scan(bytes, part));
             assert_eq!(of(&ScanFacts::merge(parts)), whole, "parts of {part_bytes} bytes");
         }
         whole

@@ -113,6 +113,7 @@ mod tests {
     use super::super::encode::encode;
     use super::super::generate::{Damage, GenerateOptions, generate};
     use super::*;
+    use crate::format::generated::Random;
 
     fn capture(bytes: u64, damage: Damage) -> Vec<u8> {
         let mut capture = Vec::new();
@@ -163,11 +164,8 @@ mod tests {
     }
 
     fn noise() -> impl Iterator<Item = u8> {
-        let mut state = 1u64;
-        std::iter::repeat_with(move || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        })
+        let mut random = Random(1);
+        std::iter::repeat_with(move || random.next() as u8)
     }
 
     #[test]

@@ -8,15 +8,12 @@ use super::encode::{Sequence, encode};
 use super::record::Record;
 use super::scan::ScanFacts;
 use super::sync_frame::flags;
+use super::tests::{bytes_of, regular_parts};
 use crate::format::{Facts, Format, FormatOptions, Part, Resolved};
 use crate::model::{CoreId, Entities, EventBatch, EventKind, Ledger, Nanos};
 
 /// 168 MHz.
 const CLOCK: (u32, u32) = (1000, 168);
-
-fn bytes_of(hex: &str) -> Vec<u8> {
-    data_encoding::HEXLOWER.decode(hex.replace(' ', "").as_bytes()).unwrap()
-}
 
 /// The resolved events of a capture.
 #[derive(Debug)]
@@ -43,13 +40,7 @@ impl Resolution {
 
 fn resolve(capture: &[u8], part_bytes: usize) -> Resolution {
     let scan = Tonbandgeraet.open(&[FormatOptions::default()]).unwrap();
-    let mut parts = Vec::new();
-    let mut start = 0;
-    while start < capture.len() {
-        let end = scan.cut(capture, (start + part_bytes).min(capture.len())).max(start + 1);
-        parts.push(Part::new(capture, start..end));
-        start = end;
-    }
+    let parts: Vec<Part<'_>> = regular_parts(capture, part_bytes).into_iter().map(|range| Part::new(capture, range)).collect();
     let facts = parts.iter().fold(None, |before, &part| Some(scan.join(capture, before, scan.scan(0, part))));
     let mut ledgers = vec![Ledger::default()];
     let mut stages = scan.finish(vec![facts], &mut ledgers);

@@ -1,5 +1,7 @@
 //! The byte vectors of the format, and the contracts that hold between its stages.
 
+use std::ops::Range;
+
 use proptest::prelude::*;
 
 use super::decode::{BadFrame, DELIMITER, Decoder, FragmentJoiner, Ordered, Records, Stamp, Wire};
@@ -93,8 +95,8 @@ fn vectors() -> Vec<(&'static str, Borrowed)> {
     ]
 }
 
-fn bytes_of(hex: &str) -> Vec<u8> {
-    data_encoding::HEXLOWER.decode(hex.as_bytes()).unwrap()
+pub(super) fn bytes_of(hex: &str) -> Vec<u8> {
+    data_encoding::HEXLOWER.decode(hex.replace(' ', "").as_bytes()).unwrap()
 }
 
 fn encoded(record: &Record<&[u8]>) -> Vec<u8> {
@@ -147,11 +149,17 @@ fn decode_cut(input: &[u8], wanted: &[usize]) -> Vec<Records> {
     parts_of(input, wanted).into_iter().map(|range| FREERTOS.records(input, range)).collect()
 }
 
-fn parts_of(input: &[u8], wanted: &[usize]) -> Vec<std::ops::Range<usize>> {
+/// The parts of an input that is cut near some places.
+fn parts_of(input: &[u8], wanted: &[usize]) -> Vec<Range<usize>> {
     let mut cuts: Vec<usize> = wanted.iter().map(|&at| split::cut::<DELIMITER>(input, at)).collect();
     cuts.extend([0, input.len()]);
     cuts.sort_unstable();
     cuts.windows(2).map(|pair| pair[0]..pair[1]).collect()
+}
+
+/// The parts of an input that is cut about every N bytes.
+pub(super) fn regular_parts(input: &[u8], part_bytes: usize) -> Vec<Range<usize>> {
+    parts_of(input, &(0..input.len()).step_by(part_bytes).collect::<Vec<usize>>())
 }
 
 #[test]
