@@ -254,10 +254,12 @@ impl<'a, K: KeepText<'a>> Reader for WindowReader<'a, '_, K> {
 }
 
 /// Writes the fields of one record in the order of the wire, numbers in their shortest form.
+#[cfg(any(test, feature = "generate"))]
 pub(super) struct Writer<'a> {
     payload: &'a mut Vec<u8>,
 }
 
+#[cfg(any(test, feature = "generate"))]
 impl<'a> Writer<'a> {
     pub(super) fn new(payload: &'a mut Vec<u8>) -> Writer<'a> {
         Writer { payload }
@@ -282,13 +284,11 @@ impl<'a> Writer<'a> {
         self.payload.push(value as u8);
     }
 
-    #[cfg(any(test, feature = "generate"))]
     #[inline]
     pub(super) fn i64(&mut self, value: i64) {
         self.u64(to_sign_magnitude(value));
     }
 
-    #[cfg(any(test, feature = "generate"))]
     #[inline]
     pub(super) fn text(&mut self, text: &[u8]) {
         self.payload.extend_from_slice(text);

@@ -10,7 +10,9 @@ use crate::model::TextRef;
 use super::arguments;
 use super::decode::BadFrame;
 use super::event_table::{enum_table, event_table, wide_table};
-use super::field::{Borrow, Reader, SliceReader, Writer};
+#[cfg(any(test, feature = "generate"))]
+use super::field::Writer;
+use super::field::{Borrow, Reader, SliceReader};
 
 /// The bit of the first byte that is set for a delta time stamp.
 pub const DELTA: u8 = 0x80;
@@ -345,6 +347,7 @@ macro_rules! wide_records {
                 }
 
                 /// Appends the fields in the form of the wire.
+                #[cfg(any(test, feature = "generate"))]
                 pub fn write(&self, bytes: &mut Vec<u8>) {
                     let mut writer = Writer::new(bytes);
                     $({

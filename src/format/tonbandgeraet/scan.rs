@@ -346,15 +346,68 @@ impl ScanFacts {
     }
 }
 
-/// The subject of a record: its id, its own ids, and the core.
-type Subject = (u8, u32, u32, Option<u32>, bool);
+/// The subject of a metadata record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Subject {
+    Resolution,
+    AddressBase,
+    Isr {
+        core: u32,
+        isr: u32,
+    },
+    EventMarker(u32),
+    ValueMarker(u32),
+    Task(u32),
+    /// The idle task of a core, and the timer service of the kernel that runs there.
+    IdleTask(u32),
+    TimerTask(u32),
+    Queue(u32),
+    QueueKind(u32),
+    Stream(u32),
+    EventGroup(u32),
+    Timer(u32),
+    TaskEventMarker {
+        task: u32,
+        marker: u32,
+    },
+    TaskValueMarker {
+        task: u32,
+        marker: u32,
+    },
+}
+
+impl Subject {
+    /// The subject of a record; `None` for records that are not kept. `core` is that of records that name none.
+    pub(super) fn of<T: Copy>(record: &Record<T>, core: u32) -> Option<Subject> {
+        Some(match *record {
+            Record::TsResolutionNs { .. } | Record::Sync { .. } => Subject::Resolution,
+            Record::AddressBase { .. } => Subject::AddressBase,
+            Record::IsrName { isr_id: isr, .. } => Subject::Isr { core, isr },
+            Record::CoreIsrName { core_id: core, isr_id: isr, .. } => Subject::Isr { core, isr },
+            Record::EvtmarkerName { evtmarker_id, .. } => Subject::EventMarker(evtmarker_id),
+            Record::ValmarkerName { valmarker_id, .. } => Subject::ValueMarker(valmarker_id),
+            Record::TaskName { task_id, .. } => Subject::Task(task_id),
+            Record::TaskIsIdleTask { core_id, .. } => Subject::IdleTask(core_id),
+            Record::TaskIsTimerTask { .. } => Subject::TimerTask(core),
+            Record::QueueName { queue_id, .. } => Subject::Queue(queue_id),
+            Record::QueueKind { queue_id, .. } => Subject::QueueKind(queue_id),
+            Record::StreamName { stream_id, .. } => Subject::Stream(stream_id),
+            Record::EventGroupName { event_group_id, .. } => Subject::EventGroup(event_group_id),
+            Record::TimerName { timer_id, .. } => Subject::Timer(timer_id),
+            Record::TaskEvtmarkerName { evtmarker_id: marker, task_id: task, .. } => Subject::TaskEventMarker { task, marker },
+            Record::TaskValmarkerName { valmarker_id: marker, task_id: task, .. } => Subject::TaskValueMarker { task, marker },
+            _ => return None,
+        })
+    }
+}
 
 /// Collects facts from frames or from parts.
 #[derive(Debug, Default)]
 pub struct Collector {
     facts: ScanFacts,
-    /// The last record of each subject, as an index into [`ScanFacts::metadata`].
-    last: FxHashMap<Subject, usize>,
+    /// The last record by its id, subject, core and format, as an index into [`ScanFacts::metadata`].
+    last: FxHashMap<(u8, Subject, Option<u32>, bool), usize>,
     /// The clock of the last sync, and the index of the first one with it.
     clock: Option<((u32, u32), usize)>,
 }
@@ -436,7 +489,8 @@ impl Collector {
 
     /// Adds a record that was first at one offset, and last at another.
     fn add_metadata(&mut self, offsets: (u64, u64), core: Option<u32>, record: Record<&[u8]>, is_superset: bool) {
-        let Some(subject) = subject_of(&record, core, is_superset) else { return };
+        let Some(subject) = Subject::of(&record, core.unwrap_or(0)) else { return };
+        let key = (record.id(), subject, core, is_superset);
         let facts = &mut self.facts;
         let clock = match record {
             Record::Sync { fields } => SyncFields::read(fields).ok().map(|sync| (sync.clock_num, sync.clock_den)),
@@ -445,7 +499,7 @@ impl Collector {
         let repeated = match (clock, self.clock) {
             (Some(clock), Some((last, index))) => (clock == last).then_some(index),
             (Some(_), None) => None,
-            (None, _) => self.last.get(&subject).copied().filter(|&index| {
+            (None, _) => self.last.get(&key).copied().filter(|&index| {
                 facts.metadata.get(index).is_some_and(|last| last.record.map_text(|text| facts.bytes(text)) == record)
             }),
         };
@@ -457,33 +511,12 @@ impl Collector {
             facts.metadata_cut = true;
             return;
         }
-        self.last.insert(subject, facts.metadata.len());
+        self.last.insert(key, facts.metadata.len());
         self.clock = clock.map(|clock| (clock, facts.metadata.len())).or(self.clock);
         let record = record.map_text(|text| facts.text.keep(text));
         let (offset, last_offset) = offsets;
         facts.metadata.push(Metadata { offset, last_offset, core, record, is_superset });
     }
-}
-
-fn subject_of(record: &Record<&[u8]>, core: Option<u32>, is_superset: bool) -> Option<Subject> {
-    let (first, second) = match *record {
-        Record::TsResolutionNs { .. } | Record::Sync { .. } | Record::AddressBase { .. } => (0, 0),
-        Record::IsrName { isr_id, .. } => (isr_id, 0),
-        Record::CoreIsrName { core_id, isr_id, .. } => (isr_id, core_id),
-        Record::EvtmarkerName { evtmarker_id, .. } => (evtmarker_id, 0),
-        Record::ValmarkerName { valmarker_id, .. } => (valmarker_id, 0),
-        Record::TaskName { task_id, .. } => (task_id, 0),
-        Record::TaskIsIdleTask { core_id, .. } => (core_id, 0),
-        Record::TaskIsTimerTask { .. } => (0, 0),
-        Record::QueueName { queue_id, .. } | Record::QueueKind { queue_id, .. } => (queue_id, 0),
-        Record::StreamName { stream_id, .. } => (stream_id, 0),
-        Record::EventGroupName { event_group_id, .. } => (event_group_id, 0),
-        Record::TimerName { timer_id, .. } => (timer_id, 0),
-        Record::TaskEvtmarkerName { evtmarker_id, task_id, .. } => (evtmarker_id, task_id),
-        Record::TaskValmarkerName { valmarker_id, task_id, .. } => (valmarker_id, task_id),
-        _ => return None,
-    };
-    Some((record.id(), first, second, core, is_superset))
 }
 
 /// An event of FreeRTOS in the plain format.

@@ -14,7 +14,7 @@ use super::ids::NameScope;
 use super::mailbox::LevelReport;
 use super::messages::{Message, MessageOddity, Messages};
 use super::restore::Mark;
-use super::{CoreState, DROP_COUNTER_EVERY, RecordPlace, Resolver, Session, Touched, losses};
+use super::{CoreState, DROP_COUNTER_EVERY, RecordPlace, Resolver, Session, Touched, drop_counter_in, losses, records_after};
 
 /// What the events of one core use, as long as nothing else comes between them.
 pub(super) struct Scene<'a> {
@@ -126,6 +126,21 @@ impl Scene<'_> {
             ($reason:expr, $object:expr, $kernel_ticks:expr) => {
                 waits!(EventKind::Waiting(Wait { reason: $reason, object: $object, kernel_ticks: $kernel_ticks }))
             };
+        }
+        // What a send or a receive reports, with the corrections of earlier reports that follow from it.
+        macro_rules! level_report {
+            ($object:ident, $len_after:ident, $operation:ident) => {{
+                let report = if takes_levels || entities.objects[$object.index()].kind.is_taken() {
+                    LevelReport { level: Some($len_after), ..LevelReport::default() }
+                } else {
+                    session.level($object).$operation($len_after, time)
+                };
+                push_late(report.two_since, $object, time, core, out);
+                for _ in 0..report.repaired {
+                    out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset(), 0);
+                }
+                report
+            }};
         }
         let touched = std::mem::take(&mut on_core.touched);
         match *record {
@@ -278,15 +293,7 @@ impl Scene<'_> {
             Record::QueueSend { queue_id, len_after, .. } | Record::QueueSendFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueSendFromIsr { .. });
                 let object = entity!(queue(queue_id));
-                let report = if takes_levels || entities.objects[object.index()].kind.is_taken() {
-                    LevelReport { level: Some(len_after), ..LevelReport::default() }
-                } else {
-                    session.level(object).sent(len_after, time)
-                };
-                push_late(report.two_since, object, time, core, out);
-                for _ in 0..report.repaired {
-                    out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset(), 0);
-                }
+                let report = level_report!(object, len_after, sent);
                 let op = if report.is_overwrite { ObjectOp::Overwrite } else { ObjectOp::Send };
                 event!(EventKind::Object { object, op, from_isr, level: report.level.map_or(Level::UNKNOWN, Level::known) })
             }
@@ -305,15 +312,7 @@ impl Scene<'_> {
             Record::QueueReceive { queue_id, len_after, .. } | Record::QueueReceiveFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueReceiveFromIsr { .. });
                 let object = entity!(queue(queue_id));
-                let report = if takes_levels || entities.objects[object.index()].kind.is_taken() {
-                    LevelReport { level: Some(len_after), ..LevelReport::default() }
-                } else {
-                    session.level(object).received(len_after, time)
-                };
-                push_late(report.two_since, object, time, core, out);
-                for _ in 0..report.repaired {
-                    out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset(), 0);
-                }
+                let report = level_report!(object, len_after, received);
                 event!(EventKind::Object {
                     object,
                     op: ObjectOp::Receive,
@@ -528,10 +527,7 @@ impl Resolver {
             input.drop_counter_ns = time;
             return;
         }
-        let next = at.after().find_map(|(_, stored)| match stored.record {
-            Record::DroppedEvtCnt { cnt, .. } => Some(cnt),
-            _ => None,
-        });
+        let next = drop_counter_in(records_after(at));
         let lost = u64::from(count.saturating_sub(before));
         // One flipped bit: the next counter is lower again. If none follows, the loss is limited by the time since the last one.
         let is_contradicted = match next {
@@ -710,7 +706,7 @@ fn note_running(running: Option<TaskId>, offset: u64, ledger: &mut crate::model:
 }
 
 /// Emits a withheld level of two that was right.
-fn push_late(since: Option<Nanos>, object: ObjectId, time: Nanos, core: crate::model::CoreId, out: &mut Resolved<'_>) {
+fn push_late(since: Option<Nanos>, object: ObjectId, time: Nanos, core: CoreId, out: &mut Resolved<'_>) {
     if let Some(since) = since {
         let kind = EventKind::LateObjectLevel { object, level: 2, since: Packed(since.0) };
         out.batch.added += 1;

@@ -101,7 +101,7 @@ pub struct Ids {
     isrs: Vec<IdMap>,
     event_markers: IdMap,
     value_markers: IdMap,
-    task_lanes: FxHashMap<(Option<TaskId>, LaneKind, u32), u32>,
+    task_lanes: FxHashMap<(Option<TaskId>, LaneKind, u32), LaneId>,
     functions: FxHashMap<(Option<TaskId>, CoreId), FunctionLane>,
     logs: FxHashMap<(Option<TaskId>, CoreId), LaneId>,
     /// Names of task-local markers without a task, by the task that was running.
@@ -201,17 +201,13 @@ impl Ids {
     /// The lane of a global marker.
     #[inline]
     pub fn marker(&mut self, kind: LaneKind, id: u32, scope: &NameScope<'_>, entities: &mut Entities) -> Option<LaneId> {
-        let map = match kind {
-            LaneKind::Values => &mut self.value_markers,
-            _ => &mut self.event_markers,
+        let (map, subject) = match kind {
+            LaneKind::Values => (&mut self.value_markers, Subject::ValueMarker(id)),
+            _ => (&mut self.event_markers, Subject::EventMarker(id)),
         };
         if let Some(lane) = map.get(id) {
             return Some(LaneId(lane));
         }
-        let subject = match kind {
-            LaneKind::Values => Subject::ValueMarker(id),
-            _ => Subject::EventMarker(id),
-        };
         let lane = Lane { number: id, name: scope.name(subject), owner: LaneOwner::Firmware, kind, session: scope.session };
         let handle = entities.add_lane(lane)?;
         map.set(id, handle.0);
@@ -229,7 +225,7 @@ impl Ids {
         entities: &mut Entities,
     ) -> Option<LaneId> {
         match self.task_lanes.get(&(task, kind, id)) {
-            Some(&lane) => Some(LaneId(lane)),
+            Some(&lane) => Some(lane),
             None => self.new_task_marker(kind, task, id, scope, entities),
         }
     }
@@ -290,7 +286,7 @@ impl Ids {
             .or_else(|| scope.name(subject(0)));
         let owner = task.map_or(LaneOwner::Firmware, LaneOwner::Task);
         let handle = entities.add_lane(Lane { number: id, name, owner, kind, session: scope.session })?;
-        self.task_lanes.insert((task, kind, id), handle.0);
+        self.task_lanes.insert((task, kind, id), handle);
         Some(handle)
     }
 }

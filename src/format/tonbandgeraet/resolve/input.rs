@@ -100,10 +100,11 @@ pub struct CoreState {
     pub converted: (u64, Nanos),
 }
 
-impl Default for CoreState {
-    fn default() -> CoreState {
-        let clock = Judge::new(Domain::plain());
-        CoreState { clock, running: None, touched: Touched::default(), converted: (0, Nanos(0)) }
+impl CoreState {
+    /// At the start of a session of an input with a number of cores.
+    pub fn new(cores: usize, start_ns: Nanos) -> CoreState {
+        let clock = Judge::new(Domain { may_be_foreign: cores > 1, ..Domain::plain() });
+        CoreState { clock, running: None, touched: Touched::default(), converted: (0, start_ns) }
     }
 }
 
@@ -161,9 +162,9 @@ impl InputState {
         // Each core has drop counters of its own, so the records must be of one core: no `core_id` but those at a start.
         let is_of_one_core = forced_core.is_some() || facts.cores.iter().all(|core| core.records == core.at_time_zero);
         let odd_intervals = if is_superset || !is_of_one_core { Vec::new() } else { facts.intervals.odd() };
-        let domain = Domain { may_be_foreign: cores.len() > 1, ..Domain::plain() };
         let rate = options.clock.or_else(|| resolution(names, index, &[])).unwrap_or(Rate::NANOSECOND);
         InputState {
+            states: vec![CoreState::new(cores.len(), Nanos(0)); states],
             forced_core,
             cores,
             core,
@@ -172,7 +173,6 @@ impl InputState {
             copies: Copies::default(),
             axis: Axis { rate, shift_ns: 0 },
             is_rate_given: options.clock.is_some(),
-            states: vec![CoreState { clock: Judge::new(domain), ..CoreState::default() }; states],
             session: 0,
             program,
             programs,
@@ -251,11 +251,6 @@ impl InputState {
     /// The core of a record of the superset.
     pub fn core_of_stored(&self, core: u16) -> CoreId {
         self.forced_core.unwrap_or_else(|| self.core_of(u32::from(core)).unwrap_or_default())
-    }
-
-    /// A judge for a core of another session.
-    pub fn new_judge(&self) -> Judge {
-        Judge::new(Domain { may_be_foreign: self.cores.len() > 1, ..Domain::plain() })
     }
 
     /// Whether the frame before a record says of which core it is.

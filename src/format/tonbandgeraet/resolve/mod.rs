@@ -459,11 +459,9 @@ impl Resolver {
         if input.cores.len() > 1 && !input.state().clock.follows(ticks) && !input.is_marked(at) {
             input.judge_core(at, ticks, out.ledger);
         }
-        let is_sign = || input.timed_before && input.restorer.is_none() && is_first_task(record);
-        let sign = input.restart_sign.or_else(|| {
-            drop_counter_restarts(input.dropped, record, records_after(at), at.offset())
-                .or_else(|| is_sign().then_some(at.offset()))
-        });
+        let is_first_task = || input.timed_before && input.restorer.is_none() && is_first_task(record);
+        let is_sign = || drop_counter_restarts(input.dropped, at) || is_first_task();
+        let sign = input.restart_sign.or_else(|| is_sign().then_some(at.offset()));
         let restart_bits = match sign {
             Some(_) if is_start => START_BITS,
             Some(_) => RESTART_SIGN_BITS,
@@ -545,8 +543,7 @@ impl Resolver {
         input.axis.shift_ns = start_ns.0.cast_signed().saturating_sub(first_ns.0.cast_signed());
         input.last_ns = start_ns;
         let clock = input.state().clock.clone();
-        let fresh = CoreState { converted: (0, start_ns), clock: input.new_judge(), ..CoreState::default() };
-        input.states.fill(fresh);
+        input.states.fill(CoreState::new(input.cores.len(), start_ns));
         input.state().clock = clock;
         input.dropped = None;
         input.since_drop_counter = DROP_COUNTER_EVERY;
@@ -586,21 +583,20 @@ fn creates_again(session: &Session, at: RecordPlace<'_>) -> bool {
 }
 
 /// The records that follow.
-fn records_after(at: RecordPlace<'_>) -> impl Iterator<Item = &Record<TextRef>> + Clone {
+fn records_after(at: RecordPlace<'_>) -> impl Iterator<Item = &Record<TextRef>> {
     at.after().map(|(_, stored)| &stored.record)
 }
 
-/// Whether the drop counter starts again with this record or soon after it: a sign of a reset.
-fn drop_counter_restarts<'a>(
-    dropped: Option<u32>,
-    record: &'a Record<TextRef>,
-    following: impl Iterator<Item = &'a Record<TextRef>>,
-    offset: u64,
-) -> Option<u64> {
-    let dropped = dropped?;
-    let mut counters = std::iter::once(record).chain(following).filter_map(|record| match record {
+/// The first drop counter of some records.
+fn drop_counter_in<'a>(mut records: impl Iterator<Item = &'a Record<TextRef>>) -> Option<u32> {
+    records.find_map(|record| match record {
         Record::DroppedEvtCnt { cnt, .. } => Some(*cnt),
         _ => None,
-    });
-    counters.next().filter(|&next| next < dropped).map(|_| offset)
+    })
+}
+
+/// Whether the drop counter starts again with this record or soon after it: a sign of a reset.
+fn drop_counter_restarts(dropped: Option<u32>, at: RecordPlace<'_>) -> bool {
+    let next = || drop_counter_in(std::iter::once(&at.stored.record).chain(records_after(at)));
+    dropped.is_some_and(|dropped| next().is_some_and(|next| next < dropped))
 }

@@ -12,39 +12,10 @@ use rustc_hash::FxHashMap;
 use crate::model::{Ledger, ObjectKind, Rate, TaskKind, TextRef};
 
 use super::super::record::{QueueKind, Record, SyncFields};
+pub use super::super::scan::Subject;
 use super::super::scan::{ScanFacts, Unrecorded};
 use super::sync_check::SyncCheck;
 use super::{CORES_LIMIT, losses};
-
-/// The subject of a metadata record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Subject {
-    Resolution,
-    AddressBase,
-    Isr {
-        core: u32,
-        isr: u32,
-    },
-    EventMarker(u32),
-    ValueMarker(u32),
-    Task(u32),
-    /// The idle task of a core, and the timer service of the kernel that runs there.
-    IdleTask(u32),
-    TimerTask(u32),
-    Queue(u32),
-    QueueKind(u32),
-    Stream(u32),
-    EventGroup(u32),
-    Timer(u32),
-    TaskEventMarker {
-        task: u32,
-        marker: u32,
-    },
-    TaskValueMarker {
-        task: u32,
-        marker: u32,
-    },
-}
 
 /// The fact in a metadata record.
 #[derive(Clone, Debug)]
@@ -110,36 +81,22 @@ impl Names {
                 }
                 Fact::Name(Arc::from(&*name))
             };
-            let (subject, fact) = match entry.record {
+            let Some(subject) = Subject::of(&entry.record, entry.core.unwrap_or(core)) else { continue };
+            let fact = match entry.record {
                 Record::TsResolutionNs { .. } | Record::Sync { .. } => match recorded_rate(facts, &entry.record) {
-                    Some(rate) => (Subject::Resolution, Fact::Rate(rate)),
+                    Some(rate) => Fact::Rate(rate),
                     None => {
                         ledger.enter(losses::ZERO_RESOLUTION, entry.offset, 0);
                         continue;
                     }
                 },
-                Record::AddressBase { address } => (Subject::AddressBase, Fact::Address(address)),
-                Record::CoreIsrName { core_id: core, isr_id: isr, name: text } => (Subject::Isr { core, isr }, name(text)),
-                Record::StreamName { stream_id, name: text } => (Subject::Stream(stream_id), name(text)),
-                Record::EventGroupName { event_group_id, name: text } => (Subject::EventGroup(event_group_id), name(text)),
-                Record::TimerName { timer_id, name: text } => (Subject::Timer(timer_id), name(text)),
-                Record::IsrName { isr_id: isr, name: text } => {
-                    (Subject::Isr { core: entry.core.unwrap_or(core), isr }, name(text))
-                }
-                Record::EvtmarkerName { evtmarker_id, name: text } => (Subject::EventMarker(evtmarker_id), name(text)),
-                Record::ValmarkerName { valmarker_id, name: text } => (Subject::ValueMarker(valmarker_id), name(text)),
-                Record::TaskName { task_id, name: text } => (Subject::Task(task_id), name(text)),
-                Record::TaskIsIdleTask { task_id, core_id } => (Subject::IdleTask(core_id), Fact::Task(task_id)),
-                Record::TaskIsTimerTask { task_id } => (Subject::TimerTask(entry.core.unwrap_or(core)), Fact::Task(task_id)),
-                Record::QueueName { queue_id, name: text } => (Subject::Queue(queue_id), name(text)),
-                Record::QueueKind { queue_id, kind } => (Subject::QueueKind(queue_id), Fact::Kind(kind_of(kind))),
-                Record::TaskEvtmarkerName { evtmarker_id: marker, task_id: task, name: text } => {
-                    (Subject::TaskEventMarker { task, marker }, name(text))
-                }
-                Record::TaskValmarkerName { valmarker_id: marker, task_id: task, name: text } => {
-                    (Subject::TaskValueMarker { task, marker }, name(text))
-                }
-                _ => continue,
+                Record::AddressBase { address } => Fact::Address(address),
+                Record::TaskIsIdleTask { task_id, .. } | Record::TaskIsTimerTask { task_id } => Fact::Task(task_id),
+                Record::QueueKind { kind, .. } => Fact::Kind(kind_of(kind)),
+                record => match record.text() {
+                    Some(text) => name(text),
+                    None => continue,
+                },
             };
             if let Subject::IdleTask(core) | Subject::TimerTask(core) = subject
                 && core < CORES_LIMIT
