@@ -105,7 +105,15 @@ proptest! {
 
     #[test]
     fn what_is_encoded_is_decoded(reading in reading(), pieces in prop::collection::vec(piece(), 0..60)) {
-        let whole: Vec<_> = pieces.into_iter().filter(|piece| matches!(piece, Piece::Numbers(..) | Piece::Text(..))).collect();
+        let whole: Vec<_> = pieces
+            .into_iter()
+            .filter(|piece| match piece {
+                // Overflow packets with these differences are those of narrow counters, and are read as such.
+                Piece::Numbers(1, _, delta) => *delta < 0xFF80_0000,
+                Piece::Numbers(..) | Piece::Text(..) => true,
+                Piece::Start(_) | Piece::Bytes(_) | Piece::Missing(_) => false,
+            })
+            .collect();
         let bytes = capture(reading, &whole);
         let mut records = Records::default();
         records.read(reading, &bytes, 0..bytes.len());

@@ -257,6 +257,7 @@ macro_rules! read_field {
     };
 }
 
+#[cfg(any(test, feature = "generate"))]
 macro_rules! write_field {
     ($writer:ident, $field:ident T) => {
         $writer.text($field)
