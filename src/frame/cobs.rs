@@ -66,6 +66,10 @@ pub fn unstuff_short<'a>(
     *scratch = *window;
     while at < delimiter {
         let next = scratch.get_mut(at)?;
+        // None of a frame, but the bytes of a mapped file may have changed since its delimiter was found.
+        if *next == 0 {
+            return None;
+        }
         at += usize::from(*next);
         *next = 0;
     }
@@ -148,6 +152,13 @@ mod tests {
         assert_eq!(unstuffed(&[0]), Err(BadChain));
         assert_eq!(unstuffed(&[5, 0x54, 1]), Err(BadChain));
         assert_eq!(unstuffed(&[2, 1, 9]), Err(BadChain));
+    }
+
+    #[test]
+    fn a_frame_that_became_shorter_since_it_was_found_is_damaged() {
+        let mut scratch = [0; SHORT_WINDOW_BYTES];
+        let bytes = [&[2, 9, 0, 7, 7, 0][..], &[0; SHORT_WINDOW_BYTES]].concat();
+        assert_eq!(unstuff_short(&bytes, 6, &mut scratch), None);
     }
 
     fn payloads() -> impl Strategy<Value = Vec<u8>> {
