@@ -209,7 +209,11 @@ impl Converter<'_> {
             Some((_, name)) => Err(anyhow::anyhow!("{} {}", name.for_people(), InputError::CutShort)),
             None => Ok(()),
         };
-        Ok(JobTrace::Written(plan.form.write(&job.output, &conversion, &check, progress)?))
+        // What is gone is not worth reading to its end.
+        let mut progress = |read| progress(read) && check().is_ok();
+        let written = plan.form.write(&job.output, &conversion, &check, &mut progress);
+        // That it was stopped, or could not go on, is because of that.
+        written.or_else(|error| check().and(Err(error))).map(JobTrace::Written)
     }
 
     /// The summary for people. A trace of no bytes was there already.
