@@ -192,6 +192,46 @@ fn records_that_never_came_are_lost() {
     }
 }
 
+/// Fewer records than the least buffer holds are no loss for certain. But they are not passed over.
+#[test]
+fn records_that_are_missing_at_all_of_the_last_statuses_are_told() {
+    // Of 20 statuses with 20 calls between them. Some of the calls arrive only after the next status.
+    let hint = |missing: std::ops::Range<u32>, late: u32, is_stopped: bool| {
+        let calls = |numbers: std::ops::Range<u32>| {
+            let arrived = numbers.filter(|number| !missing.contains(number));
+            let calls: Vec<_> = arrived.map(|number| (0x0800_0100, 1_000 + number * 1_000, 100, 0)).collect();
+            crate::run::capture(&calls, 20)
+        };
+        let mut bytes = Vec::new();
+        let mut status = |is_profiling, records_captured, calls: &[u8]| {
+            let status = Status { is_profiling, buffer_overflows: 0, records_captured, usage_percent: 0 };
+            bytes.extend(calls);
+            encode::status(Reading::HOST, &status, &mut bytes);
+        };
+        status(1, 0, &[]);
+        for turn in 0..20 {
+            // At each third status next to nothing waits.
+            let waiting = |turn: u32| if turn % 3 == 0 { 0 } else { late };
+            let (from, to) = (20 * turn - waiting(turn), 20 * turn + 20 - waiting(turn + 1));
+            status(1, 20 * turn + 20, &calls(from..to));
+        }
+        if is_stopped {
+            status(0, 400, &calls(400 - late..400));
+        }
+        let summary = subject().convert(&bytes, Cut::WHOLE).summary;
+        let lost: u64 = summary.ledger.entries().iter().map(|entry| entry.at_least_lost).sum();
+        (summary.facts.hints.iter().find(|hint| hint.contains("records that the device captured")).cloned(), lost)
+    };
+    for late in [0, 7] {
+        let (told, lost) = hint(100..160, late, false);
+        assert!(told.as_ref().is_some_and(|hint| hint.starts_with("60 of the records")) && lost == 0, "{told:?}");
+        assert_eq!(hint(0..0, late, false), (None, 0), "{late} came late");
+        // Then it is known.
+        assert_eq!(hint(100..160, late, true), (None, 60), "{late} came late");
+        assert_eq!(hint(0..0, late, true), (None, 0), "{late} came late");
+    }
+}
+
 /// Checks a damaged capture: no false calls, and nearly all that arrived.
 fn compare_damaged(damage: Damage, least_percent: usize) {
     for seed in 1..4 {

@@ -150,6 +150,13 @@ impl Resolve for Resolver {
 
     fn facts(&self) -> Facts {
         let mut facts = self.facts.clone();
+        let unexplained: i64 = self.inputs.iter().filter_map(|input| input.counters.unexplained()).sum();
+        if unexplained > 0 {
+            facts.hints.push(format!(
+                "{unexplained} of the records that the device captured had not arrived at any of the last statuses: they are lost, or \
+                 wait in its buffer, whose size is not recorded."
+            ));
+        }
         let has = |index: usize| self.inputs.iter().any(|input| input.has_calls[index]);
         if has(1) && !has(0) {
             let without = if self.options.has_symbols() { "" } else { "; without --elf, functions have only addresses" };

@@ -14,10 +14,16 @@ use super::{InputState, LossNote, Resolved};
 /// stopped and its buffer is less than a percent full, those records wait that follow directly.
 pub const PERCENT_RECORDS: u64 = 128;
 
+/// The number of the last statuses of which one at least came while next to nothing waited, if nothing is lost.
+const RECENT: usize = 8;
+
 /// The device's counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     last: Option<Status>,
+    /// What was missing at the last statuses; nothing of one with a fuller buffer than the status to compare with.
+    recent: [Option<i64>; RECENT],
+    statuses: usize,
     /// The counters, unwrapped.
     overflows: u64,
     captured: u64,
@@ -38,6 +44,12 @@ impl Counters {
     /// The device discarded its captured records.
     pub fn restart(&mut self) {
         *self = Counters::default();
+    }
+
+    /// How many more records were missing at each of the last statuses than at one before: they are lost, or wait in the device.
+    pub fn unexplained(&self) -> Option<i64> {
+        let least = self.recent.into_iter().collect::<Option<Vec<i64>>>()?.into_iter().min()?;
+        Some(least - self.base?.missing).filter(|&more| more > 0)
     }
 }
 
@@ -94,6 +106,11 @@ impl InputState {
             _ if is_stopped => Some(gone),
             _ => counters.exact.map(|exact| exact.saturating_add(lost.max(0))),
         };
+        let is_comparable = !is_stopped && counters.base.is_some_and(|base| usage_percent <= base.usage_percent);
+        if let Some(place) = counters.recent.get_mut(counters.statuses % RECENT) {
+            *place = is_comparable.then_some(missing);
+        }
+        counters.statuses += 1;
         if let Ok(lost @ 1..) = u64::try_from(lost) {
             let kind = losses::RECORDS_LOST;
             out.ledger.enter(kind, offset, lost);
