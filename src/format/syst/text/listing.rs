@@ -76,7 +76,7 @@ fn listed_message(input: &[u8], offset: usize, last: Entry<'_>) -> Option<Vec<u8
         before = before.trim_ascii_end();
         let window = before.get(before.len().saturating_sub(LISTING_LINE_BYTES)..)?;
         let start = memchr::memrchr2(b'\n', b'\r', window).map_or(0, |at| at + 1);
-        let entry = Entry::of(window.get(start..)?).filter(|entry| entry.number + 1 == number && entry.bytes > 0)?;
+        let entry = Entry::of(window.get(start..)?).filter(|entry| entry.number == number - 1 && entry.bytes > 0)?;
         values.push((entry.bytes, entry.value));
         number = entry.number;
         before = before.get(..before.len() - (window.len() - start))?;
@@ -138,5 +138,12 @@ mod tests {
         for line in ["<D8> 00", "1 <D9> 00", "3 <D64> nothing", "1 D8 00", "99999999999999999999999 <FLAG>", ""] {
             assert!(Entry::of(line.as_bytes()).is_none(), "{line}");
         }
+    }
+
+    #[test]
+    fn no_line_comes_after_the_highest_number() {
+        let (before, last) = (format!("{} <D8> 00\n", usize::MAX), "1 <FLAG>");
+        let input = [&before, last].concat();
+        assert_eq!(listed_message(input.as_bytes(), before.len(), Entry::of(last.as_bytes()).unwrap()), None);
     }
 }
