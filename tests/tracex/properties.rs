@@ -45,6 +45,19 @@ fn buffer() -> impl Strategy<Value = Buffer> {
     )
 }
 
+/// The header may have changed since the parts were made.
+#[test]
+fn parts_need_not_be_of_whole_entries() {
+    let events = vec![[1, 0, 0xFF_FFFF, 0, 0, 0, 0, 0]; 2];
+    let buffer = Buffer { is_big: false, is_wide: false, time_mask: u32::MAX, objects: Vec::new(), slots: 2, events };
+    let bytes = buffer.bytes();
+    let mut records = Records::default();
+    let ring = bytes.len() - 64;
+    records.read(&bytes, ring..ring + 1);
+    assert!(matches!(records.records[..], [Record::Bad(_)]));
+    assert_eq!(records.ok_bytes, 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 

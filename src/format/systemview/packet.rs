@@ -597,8 +597,8 @@ pub fn starts(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let mut from = 0;
     std::iter::from_fn(move || {
         let at = from + memchr::memmem::find(bytes.get(from..)?, &SYNC)?;
-        // There may be more zeros before.
-        from = at + bytes.get(at..)?.iter().take_while(|&&byte| byte == 0).count();
+        // There may be more zeros before. Those that were found may be gone: bytes of a file may change.
+        from = at + bytes.get(at..)?.iter().take_while(|&&byte| byte == 0).count().max(SYNC.len());
         Some(from)
     })
     .filter(move |&end| [Reading::Wide, Reading::CoreBit].into_iter().any(|reading| is_start(reading, bytes, end)))

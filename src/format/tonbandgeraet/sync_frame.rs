@@ -100,7 +100,8 @@ impl DeltaLayout {
     /// The layout for a number of cores.
     #[must_use]
     pub fn of_cores(cores: u32) -> DeltaLayout {
-        DeltaLayout { core_bits: cores.max(1).next_power_of_two().trailing_zeros().min(16) }
+        // The number may not be the one that was checked: bytes of a file may change.
+        DeltaLayout { core_bits: cores.clamp(1, CORES_LIMIT).next_power_of_two().trailing_zeros() }
     }
 
     /// The longest time between two events that fits a delta, in ticks.
@@ -138,7 +139,7 @@ mod tests {
         assert_eq!(DeltaLayout::of_cores(1).wire(delta), Some(0x1F));
         assert_eq!(DeltaLayout::of_cores(2).wire(delta), Some(0x3B));
         assert_eq!(DeltaLayout::of_cores(2).parts(14), Delta { ticks: 1, core: 1, number: 1 });
-        for (cores, bits) in [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (16, 4), (1024, 10)] {
+        for (cores, bits) in [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (16, 4), (1024, 10), (u32::MAX, 10)] {
             assert_eq!(DeltaLayout::of_cores(cores).core_bits, bits, "{cores}");
         }
         let layout = DeltaLayout::of_cores(3);

@@ -157,7 +157,7 @@ impl Records {
         }
         let rest = part.start.max(ring.end)..part.end;
         if has_gap {
-            self.ok_bytes -= rest.len() as u64;
+            self.ok_bytes = self.ok_bytes.saturating_sub(rest.len() as u64);
         } else if !rest.is_empty() {
             let kind = if is_cut { losses::TRUNCATED_FRAME } else { losses::SURPLUS_BYTES };
             self.bad(rest.start, rest.len(), kind);
@@ -165,7 +165,8 @@ impl Records {
     }
 
     fn bad(&mut self, at: usize, bytes: usize, kind: LossKind) {
-        self.ok_bytes -= bytes as u64;
+        // The part is of whole entries, unless the layout has changed since.
+        self.ok_bytes = self.ok_bytes.saturating_sub(bytes as u64);
         self.records.push(Record::Bad(Bad { offset: at as u64, bytes: bytes as u64, kind }));
     }
 }

@@ -407,7 +407,8 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
         not_ok += len;
     }
     records.finish(decoder);
-    records.ok_bytes = (part.bytes().len() - not_ok) as u64;
+    // A byte may count twice if the file changes meanwhile.
+    records.ok_bytes = part.bytes().len().saturating_sub(not_ok) as u64;
 }
 
 /// The fewest bytes of a damaged marker that are right, in their places.

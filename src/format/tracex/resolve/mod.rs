@@ -178,7 +178,7 @@ impl InputResolver {
             Record::Bad(_) => None,
         });
         let down = self.down;
-        let raw = |entry: &Entry| down.map_or(entry.time, |mask| mask - entry.time);
+        let raw = |entry: &Entry| down.map_or(entry.time, |mask| mask.saturating_sub(entry.time));
         let next = ahead.clone().next().map(raw);
         let ticks = match next.and_then(|next| self.judge.step(raw(entry), next)) {
             Some(ticks) => ticks,
