@@ -36,14 +36,15 @@ pub fn is_binary(bytes: &[u8]) -> bool {
     bytes.chunks(usize::from(u8::MAX)).map(count).sum::<usize>() > bytes.len() / ONE_OF
 }
 
-/// Bytes as UTF-8, of which the last character may be cut.
+/// Bytes as UTF-8, of which the last character may be cut. It is a copy: bytes of a file may change.
 #[must_use]
-pub fn as_utf8(bytes: &[u8]) -> Option<&str> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Some(text),
-        Err(error) if error.error_len().is_none() => std::str::from_utf8(bytes.get(..error.valid_up_to())?).ok(),
-        Err(_) => None,
-    }
+pub fn as_utf8(bytes: &[u8]) -> Option<String> {
+    let len = match std::str::from_utf8(bytes) {
+        Ok(text) => text.len(),
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        Err(_) => return None,
+    };
+    String::from_utf8(bytes.get(..len)?.to_vec()).ok()
 }
 
 /// The traces of such a change in the bytes of a recording.

@@ -27,7 +27,8 @@ fn is_word(byte: u8) -> bool {
 
 /// A number as C writes it, in hex or decimal.
 fn number(token: &[u8]) -> Option<u64> {
-    let token = std::str::from_utf8(token).ok()?.trim_end_matches(['u', 'U', 'l', 'L']);
+    let len = token.iter().rposition(|byte| !b"uUlL".contains(byte))? + 1;
+    let token = std::str::from_utf8(token.get(..len)?).ok()?;
     match token.strip_prefix("0x").or_else(|| token.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         // A leading zero makes it octal.

@@ -1,6 +1,7 @@
 //! Things that are given by mistake instead of a recording, recognised by their first bytes, each with advice.
 
 use crate::frame::transfer::{self, Changed};
+use crate::model::lossy;
 
 /// Something that is no recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,7 +162,7 @@ fn text(sample: &[u8]) -> Option<Signature> {
         let advice = "print its bytes, not numbers: `od -A x -v -t x1`, `xxd`, or plain hex digits (`xxd -p`)";
         return doubtful("a hex dump with addresses".into(), advice);
     }
-    let shown: String = String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).take(40).collect();
+    let shown: String = lossy(line).chars().filter(|c| !c.is_control()).take(40).collect();
     let advice = "text is read as a recording only if it is hex digits, decimal numbers, base64, a dump of memory, an array in C, or a log with \
                   bytes in hex or lines `SYS-T RAW DATA: …`";
     let start = if shown.is_empty() { "it starts with blank lines".into() } else { format!("it starts with {shown:?}") };

@@ -31,7 +31,10 @@ fn candidate(sample: &[u8]) -> Option<Layer> {
     if all_have_cr && count >= CASES_MIN && is_binary(sample) {
         return Some(Layer::CrLf);
     }
-    let text = as_utf8(sample).filter(|text| !text.is_ascii())?;
+    if sample.is_ascii() {
+        return None;
+    }
+    let text = as_utf8(sample)?;
     let are_bytes = || text.chars().all(|c| byte_of(c).is_some());
     let is_changed = || text.chars().filter(|c| !c.is_ascii()).count() >= CASES_MIN;
     (is_binary(sample) && are_bytes() && is_changed()).then_some(Layer::Latin1)
@@ -105,20 +108,29 @@ pub(super) fn decode_cr_lf(source: &Bytes, spool: &mut Spool<'_>) -> Result<Opti
 /// Makes bytes of the characters that were written for them.
 pub(super) fn decode_latin1(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, InputError> {
     let (mut decoded, mut changed, mut gone) = (Vec::new(), 0u64, 0u64);
-    for chunk in source.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            let byte = byte_of(c);
-            changed += u64::from(!c.is_ascii() && byte.is_some());
-            gone += u64::from(byte.is_none());
-            decoded.extend(byte);
-            if decoded.len() == STEP_BYTES {
-                spool.push(&decoded)?;
-                decoded.clear();
-            }
+    let (mut text, mut rest) = (Vec::new(), &source[..]);
+    while !rest.is_empty() {
+        // A copy: bytes of a file may change.
+        text.clear();
+        text.extend_from_slice(rest.get(..STEP_BYTES).unwrap_or(rest));
+        // The last character may be cut: then it begins within the last three bytes.
+        let begin = text.iter().rev().take(3).position(|&byte| byte >= 0xC0);
+        if let Some(begin) = begin.filter(|_| text.len() < rest.len()) {
+            text.truncate(text.len() - 1 - begin);
         }
-        gone += u64::from(!chunk.invalid().is_empty());
+        for chunk in text.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                let byte = byte_of(c);
+                changed += u64::from(!c.is_ascii() && byte.is_some());
+                gone += u64::from(byte.is_none());
+                decoded.extend(byte);
+            }
+            gone += u64::from(!chunk.invalid().is_empty());
+        }
+        spool.push(&decoded)?;
+        decoded.clear();
+        rest = rest.get(text.len()..).unwrap_or(&[]);
     }
-    spool.push(&decoded)?;
     if gone > 0 {
         let detail = format!("in the UTF-8 text, {} without a byte", counted(gone, "character"));
         return Ok(Some(Damage {
@@ -238,6 +250,18 @@ mod tests {
         let detail =
             format!("a text mode had put a carriage return before each of {line_feeds} line feeds, and 2 line feeds had none");
         assert_eq!((damage.count, &damage.detail), (line_feeds as u64, &detail));
+    }
+
+    #[test]
+    fn characters_may_be_cut_by_steps() {
+        let (options, pairs) = (ReadOptions::default(), STEP_BYTES / 2);
+        for shift in 0..5 {
+            let text = ["a".repeat(shift), "é€".repeat(pairs)].concat();
+            let mut spool = Spool::new(&options);
+            let damage = decode_latin1(&Bytes::from(text.into_bytes()), &mut spool).unwrap().unwrap();
+            assert_eq!((damage.kind, damage.count), (losses::TEXT_MODE, 2 * pairs as u64), "{shift}");
+            assert_eq!(spool.len(), (shift + 2 * pairs) as u64, "{shift}");
+        }
     }
 
     #[test]

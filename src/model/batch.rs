@@ -169,6 +169,12 @@ pub struct LogNote {
     pub args: Args,
 }
 
+/// Bytes as text, in which bytes that are not UTF-8 are U+FFFD. It is a copy that is checked: bytes of a file may change.
+#[must_use]
+pub fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
 /// UTF-8 texts, one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct TextArena {
@@ -198,10 +204,18 @@ impl TextArena {
 
     /// Adds bytes as text. Bytes that are not UTF-8 become U+FFFD, and the second value is then true.
     pub fn add_lossy(&mut self, bytes: &[u8]) -> (TextRef, bool) {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => (self.add(text), false),
-            Err(_) => (self.add(&String::from_utf8_lossy(bytes)), true),
+        let at = self.text.len();
+        let (Ok(start), Ok(len)) = (u32::try_from(at), u32::try_from(bytes.len())) else {
+            return (TextRef::NONE, false);
+        };
+        // SAFETY: what is appended stays only if it is UTF-8. It is the copy that is checked: bytes of a file may change.
+        let text = unsafe { self.text.as_mut_vec() };
+        text.extend_from_slice(bytes);
+        if std::str::from_utf8(text.get(at..).unwrap_or(&[])).is_ok() {
+            return (TextRef { start, len }, false);
         }
+        let copy = text.split_off(at);
+        (self.add(&String::from_utf8_lossy(&copy)), true)
     }
 
     /// The text of a reference into this arena; empty for a foreign one.

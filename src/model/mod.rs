@@ -26,7 +26,7 @@ mod scheduling;
 mod time;
 
 pub use arg::{Arg, ArgValue, Tag, Tagged};
-pub use batch::{Args, EventBatch, Judged, Label, LogNote, LogSeverity, TextArena, TextRef};
+pub use batch::{Args, EventBatch, Judged, Label, LogNote, LogSeverity, TextArena, TextRef, lossy};
 pub use clock::{ClockKind, ClockReading, ClockReadings, SideClock, Thinned};
 pub use counted::{counted, times};
 pub use entity::{

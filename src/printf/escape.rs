@@ -6,14 +6,27 @@ pub const TEXT_LIMIT_BYTES: usize = 64 << 10;
 /// Appends bytes as text. Bytes that are not UTF-8 become `\xNN`; control characters except tabs and line ends are escaped; line ends at
 /// the end are left out. Returns whether all bytes were UTF-8.
 pub fn push(bytes: &[u8], out: &mut String) -> bool {
-    let bytes = bytes.get(..TEXT_LIMIT_BYTES).unwrap_or(bytes);
-    let bytes = bytes.get(..len_without_line_ends(bytes)).unwrap_or(&[]);
+    let start = out.len();
+    // SAFETY: what is appended stays only if all of it is ASCII. To check it again costs 1 % of a conversion. It is the copy that is checked:
+    // bytes of a file may change.
+    let text = unsafe { out.as_mut_vec() };
+    text.extend_from_slice(shown(bytes));
     // The usual case.
-    if is_plain(bytes) {
-        // SAFETY: all bytes are ASCII. To check them again costs 1 % of a conversion.
-        out.push_str(unsafe { std::str::from_utf8_unchecked(bytes) });
+    if text.get(start..).is_some_and(is_plain) {
         return true;
     }
+    let copy = text.split_off(start);
+    escape(&copy, out)
+}
+
+/// The bytes that are shown of a text.
+fn shown(bytes: &[u8]) -> &[u8] {
+    let bytes = bytes.get(..TEXT_LIMIT_BYTES).unwrap_or(bytes);
+    bytes.get(..len_without_line_ends(bytes)).unwrap_or(&[])
+}
+
+/// Appends bytes, which must not change, escaped as [`push`] does. Returns whether all of them were UTF-8.
+fn escape(bytes: &[u8], out: &mut String) -> bool {
     let mut is_utf8 = true;
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
@@ -205,7 +218,7 @@ impl PendingText {
     fn commit_escaped(&mut self) -> bool {
         let mut escaped = std::mem::take(&mut self.escaped);
         escaped.clear();
-        let is_utf8 = push(self.bytes(), &mut escaped);
+        let is_utf8 = escape(shown(self.bytes()), &mut escaped);
         self.end = self.start;
         self.extend(escaped.as_bytes());
         self.start = self.end;

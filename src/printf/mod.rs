@@ -249,6 +249,9 @@ impl Format {
     /// Compiles a format.
     #[must_use]
     pub fn new(text: &[u8]) -> Format {
+        // All is read from the copy: bytes of a file may change.
+        let padded: Box<[u8]> = text.iter().copied().chain([0; PAD_BYTES]).collect();
+        let text = padded.get(..text.len()).unwrap_or(&[]);
         let mut counts = Counts::default();
         let mut pieces = Vec::new();
         let mut is_bad = false;
@@ -286,7 +289,6 @@ impl Format {
         if from < text.len() {
             push(from, text.len(), text.len(), Step::None);
         }
-        let padded = text.iter().copied().chain([0; PAD_BYTES]).collect();
         let prints_plain = !copies_argument && escape::is_plain(text);
         Format { padded, pieces: pieces.into(), counts, is_bad, prints_plain }
     }

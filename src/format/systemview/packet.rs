@@ -354,12 +354,14 @@ fn hello_bytes(bytes: &[u8]) -> Option<usize> {
 /// several, one after the other, and each begins with a sync.
 pub fn cores(input: &[u8]) -> Vec<(u16, Vec<Range<usize>>)> {
     let Some(header) = header_bytes(input) else { return Vec::new() };
+    // A text is made of a copy: bytes of a file may change.
+    let text = input.get(..header).unwrap_or(&[]).to_vec();
     let offset = |line: &[u8]| -> Option<(u16, usize)> {
         let line = std::str::from_utf8(line.strip_prefix(OFFSET)?).ok()?;
         let (core, offset) = line.trim().split_once(' ')?;
         Some((core.parse().ok()?, header.checked_add(offset.trim().parse().ok()?)?))
     };
-    let lines = input.get(..header).unwrap_or(&[]).split(|&byte| byte == b'\n');
+    let lines = text.split(|&byte| byte == b'\n');
     let starts: Vec<(u16, usize)> = lines.filter_map(offset).collect();
     let is_start = |at: usize| at >= input.len() || input.get(at..).is_some_and(|stream| stream.starts_with(&SYNC));
     if starts.len() < 2 || !starts.is_sorted_by(|one, next| one.1 < next.1) || !starts.iter().all(|start| is_start(start.1)) {

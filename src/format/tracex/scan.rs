@@ -7,7 +7,7 @@ use super::layout::{Layout, kind};
 use super::names::{Names, id};
 use super::resolve::Resolver;
 use crate::format::{FormatOptions, Part, Recording, Stages};
-use crate::model::{CoreId, Ledger, Rate, losses};
+use crate::model::{CoreId, Ledger, Rate, losses, lossy};
 
 /// The limit of objects in a registry.
 const METADATA_LIMIT: usize = 1 << 16;
@@ -151,7 +151,7 @@ impl Recording for Scanner {
                     facts.excess += 1;
                     continue;
                 }
-                let name = String::from_utf8_lossy(object.name).into_owned();
+                let name = lossy(object.name);
                 let (kind, parameters, priority) = (object.kind, object.parameters, object.priority);
                 facts.objects.insert(object.pointer, Registered { kind, parameters, priority, name });
             }

@@ -15,7 +15,7 @@ use super::names::Names;
 use crate::clock::SESSIONS_LIMIT;
 use crate::model::{
     CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, RecentMap,
-    RecordedWaits, Session, Task, TaskId, TaskKind,
+    RecordedWaits, Session, Task, TaskId, TaskKind, lossy,
 };
 use crate::symbols::{Symbols, exception_name};
 
@@ -127,10 +127,6 @@ pub struct Shared {
     /// Purpose, id and kind.
     lanes: Vec<(u32, u32, LaneKind)>,
     data_types: BTreeMap<u32, u32>,
-}
-
-fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// The configuration of each session: the one after its start, or else that of the session before.

@@ -8,6 +8,7 @@ use super::super::record::{Fields, extended_record, id, system_record};
 use super::handles::Shared;
 use super::{InputResolver, loss_of};
 use crate::format::{FieldValue, ListRecord, RecordView};
+use crate::model::lossy;
 
 /// How many bytes of a damaged piece are listed.
 const LISTED_BYTES: usize = 64;
@@ -61,7 +62,7 @@ enum Value<'a> {
 impl<'a> Value<'a> {
     fn text(&self) -> String {
         match self {
-            Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            Value::Text(text) => lossy(text),
             _ => String::new(),
         }
     }

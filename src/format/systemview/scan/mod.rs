@@ -14,7 +14,7 @@ use super::record::{Fields, extended, id};
 use super::resolve::Resolver;
 use crate::format::{Part, Recording, Stages};
 use crate::frame::sync;
-use crate::model::{CoreId, Ledger, Rate, losses};
+use crate::model::{CoreId, Ledger, Rate, losses, lossy};
 pub use restarts::SessionStart;
 
 /// The limit of names, ids and descriptions in a recording.
@@ -678,7 +678,7 @@ impl ScanFacts {
 fn with_unit<'a>(name: &'a [u8], mut fields: Fields<'_>) -> Cow<'a, [u8]> {
     let (offset, _, _) = (fields.number().cast_signed(), fields.number(), fields.number());
     let factor = f32::from_bits(fields.number());
-    let mut unit = String::from_utf8_lossy(fields.text()).into_owned();
+    let mut unit = lossy(fields.text());
     if factor.is_finite() && factor != 0.0 && factor != 1.0 {
         unit = format!("{factor} {unit}");
     }
@@ -686,7 +686,7 @@ fn with_unit<'a>(name: &'a [u8], mut fields: Fields<'_>) -> Cow<'a, [u8]> {
         unit = format!("{unit}, offset {offset}");
     }
     let unit = unit.trim_matches([' ', ',']);
-    if unit.is_empty() { name.into() } else { format!("{} ({unit})", String::from_utf8_lossy(name)).into_bytes().into() }
+    if unit.is_empty() { name.into() } else { format!("{} ({unit})", lossy(name)).into_bytes().into() }
 }
 
 /// The number and name in `I#7=name`.

@@ -484,17 +484,18 @@ impl<'b> Scene<'_, 'b, '_> {
     fn message(&mut self) {
         let text = self.payload.text().trim_ascii_end();
         let (options, count) = (self.payload.number(), self.payload.number());
-        let utf8 = std::str::from_utf8(text).ok();
-        if utf8.is_none() {
+        let (label, body, is_lossy) = if count > 0 {
+            let format = self.context.format(text);
+            let text = std::str::from_utf8(format.text());
+            let name = text.ok().and_then(|text| self.out.entities.add_name(text));
+            (name.map_or(Label::NONE, Label::name), self.formatted(&format, false), text.is_err())
+        } else {
+            let (body, is_lossy) = self.out.batch.texts.add_lossy(text);
+            (Label::NONE, body, is_lossy)
+        };
+        if is_lossy {
             self.out.ledger.enter(losses::NOT_UTF8, self.at.offset, 0);
         }
-        let format = utf8.filter(|_| count > 0);
-        let label = format.and_then(|text| self.out.entities.add_name(text)).map_or(Label::NONE, Label::name);
-        let body = match utf8 {
-            _ if count > 0 => self.formatted(text, false),
-            Some(text) => self.out.batch.texts.add(text),
-            None => self.out.batch.texts.add_lossy(text).0,
-        };
         self.log(options, label, body);
     }
 
@@ -505,7 +506,10 @@ impl<'b> Scene<'_, 'b, '_> {
         let text = symbols.as_ref().and_then(|symbols| symbols.text_at(address));
         self.context.lookups.note(text.is_some());
         let body = match text {
-            Some(text) => self.formatted(text.as_bytes(), true),
+            Some(text) => {
+                let format = self.context.format(text.as_bytes());
+                self.formatted(&format, true)
+            }
             None => {
                 self.out.ledger.enter(losses::UNKNOWN_FORMAT, self.at.offset, 0);
                 self.out.batch.texts.add(&format!("text at 0x{address:08X}"))
@@ -549,11 +553,10 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     /// The text of a message, whose texts may come after its numbers.
-    fn formatted(&mut self, text: &[u8], may_have_texts: bool) -> TextRef {
-        let format = self.context.format(text);
+    fn formatted(&mut self, format: &Format, may_have_texts: bool) -> TextRef {
         let mut arguments = std::mem::take(&mut self.context.arguments);
         arguments.clear();
-        let texts = if may_have_texts { self.texts_after_numbers(&format) } else { Vec::new() };
+        let texts = if may_have_texts { self.texts_after_numbers(format) } else { Vec::new() };
         let (has_texts, mut texts) = (!texts.is_empty(), texts.into_iter());
         for conversion in format.conversions() {
             if has_texts && conversion.argument_bytes(Packing::Typed32).is_none() {
@@ -578,7 +581,7 @@ impl<'b> Scene<'_, 'b, '_> {
         }
         let pending = &mut self.context.text;
         pending.clear();
-        let oddities = Writer::default().write(&format, Packing::Typed32, &arguments, pending, |_| {});
+        let oddities = Writer::default().write(format, Packing::Typed32, &arguments, pending, |_| {});
         pending.commit();
         let text = self.out.batch.texts.add(pending.text());
         self.context.arguments = arguments;
