@@ -15,15 +15,24 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use desk::Desk;
+use traceconv::input::{Bytes, detect};
+use traceconv::pipeline::{Options, Source, convert};
+
+fn capture(name: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)).unwrap()
+}
 
 fn demo() -> Vec<u8> {
-    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo/demo.bin")).unwrap()
+    capture("demo/demo.bin")
 }
 
 /// A capture of at least this many bytes: the target is reset again and again.
 fn long_capture(bytes: usize) -> Vec<u8> {
-    let demo = demo();
-    demo.iter().copied().cycle().take(bytes.div_ceil(demo.len()) * demo.len()).collect()
+    repeated(&demo(), bytes)
+}
+
+fn repeated(capture: &[u8], bytes: usize) -> Vec<u8> {
+    capture.repeat(bytes.div_ceil(capture.len()))
 }
 
 /// The program, with its messages kept.
@@ -126,6 +135,55 @@ fn other_inputs_are_converted_though_one_is_cut_short() {
     let output = child.wait_with_output().unwrap();
     fails(&output, 1, &["a.bin was not converted", "was cut short while it was read", "2 inputs: 1 converted, 1 failed"]);
     assert_eq!(names(&desk), ["a.bin", "b.bin", "b.perfetto-trace"]);
+}
+
+/// Another program may write into a file while it is read: bytes are others when they are used than when they were checked. That gives
+/// other results, and nothing worse.
+#[test]
+fn bytes_that_change_while_they_are_read_do_no_harm() {
+    const WRITES: usize = 200_000;
+    const NOISE_BYTES: usize = 2048;
+    for name in [
+        "demo/demo.bin",
+        "tonbandgeraet/generated.bin",
+        "qs/generated.bin",
+        "syst/text/every_kind.txt",
+        "syst/raw/every_kind.bin",
+        "syst/stp/losses.stp",
+        "tsp/generated.bin",
+        "miniprofiler/generated.bin",
+        "systemview/generated.SVDat",
+        "tracex/generated.trx",
+        "itm/generated.swo",
+    ] {
+        let content = repeated(&capture(name), 40_000);
+        let format = detect::detect(&content, &[]).unwrap().format;
+        let desk = Desk::with("a", &content);
+        let file = File::options().read(true).write(true).open(desk.path("a")).unwrap();
+        let bytes = Bytes::map(&file).unwrap();
+        let mut conversions = 0;
+        std::thread::scope(|scope| {
+            // SAFETY: The file is nobody else's. It is mapped twice, so that no reference leads to what is written here.
+            let mut other = unsafe { memmap2::MmapMut::map_mut(&file) }.unwrap();
+            let writer = scope.spawn(move || {
+                for number in 0..WRITES {
+                    let noise = [&[0; NOISE_BYTES][..], &[0xFF; NOISE_BYTES], &content[number % NOISE_BYTES..][..NOISE_BYTES]]
+                        [number % 3];
+                    let at = number * 7919 % (content.len() - NOISE_BYTES);
+                    other[at..at + NOISE_BYTES].copy_from_slice(noise);
+                    other[at..at + NOISE_BYTES].copy_from_slice(&content[at..at + NOISE_BYTES]);
+                }
+            });
+            while !writer.is_finished() {
+                let options = Options::default().threads(1usize).window_bytes(4096usize);
+                let converted = convert(&[Source::new(&bytes, format)], &options, &mut std::io::sink(), &mut |_| true);
+                assert!(converted.is_ok(), "{name}");
+                conversions += 1;
+            }
+        });
+        println!("{name}: {conversions} conversions");
+        assert!(conversions > 0);
+    }
 }
 
 #[test]
