@@ -208,7 +208,7 @@ impl TextArena {
         let (Ok(start), Ok(len)) = (u32::try_from(at), u32::try_from(bytes.len())) else {
             return (TextRef::NONE, false);
         };
-        // SAFETY: what is appended stays only if it is UTF-8. It is the copy that is checked: bytes of a file may change.
+        // SAFETY: the appended bytes stay only if they are UTF-8. It is the copy that is checked: bytes of a file may change.
         let text = unsafe { self.text.as_mut_vec() };
         text.extend_from_slice(bytes);
         if std::str::from_utf8(text.get(at..).unwrap_or(&[])).is_ok() {
