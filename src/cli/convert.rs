@@ -209,7 +209,7 @@ impl Converter<'_> {
             Some((_, name)) => Err(anyhow::anyhow!("{} {}", name.for_people(), InputError::CutShort)),
             None => Ok(()),
         };
-        // What is gone is not worth reading to its end.
+        // The zeros in the place of the rest need not be read.
         let mut progress = |read| progress(read) && check().is_ok();
         let written = plan.form.write(&job.output, &conversion, &check, &mut progress);
         // That it was stopped, or could not go on, is because of that.

@@ -21,7 +21,7 @@ const RECENT: usize = 8;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     last: Option<Status>,
-    /// What was missing at the last statuses; nothing of one with a fuller buffer than the status to compare with.
+    /// The records missing at the last statuses; nothing of one with a fuller buffer than the status to compare with.
     recent: [Option<i64>; RECENT],
     statuses: usize,
     /// The counters, unwrapped.
