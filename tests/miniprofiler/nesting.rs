@@ -111,7 +111,7 @@ fn random_trees_are_drawn_as_they_are() {
         let mut records = Vec::new();
         let mut at = 0;
         // From depth 1 on: it is never known that no caller will come.
-        for _ in 0..40 {
+        for _ in 0..20 {
             tree(&mut random, &mut at, 1, &mut records);
         }
         let rows = records.clone();
@@ -163,7 +163,7 @@ fn with_losses_nothing_is_moved() {
         let mut random = Random(seed);
         let mut records = Vec::new();
         let mut at = 0;
-        for _ in 0..60 {
+        for _ in 0..20 {
             tree(&mut random, &mut at, u16::from(seed % 2 == 0), &mut records);
         }
         if seed % 2 == 0 {
