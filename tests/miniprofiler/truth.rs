@@ -211,7 +211,7 @@ fn records_that_are_missing_at_all_of_the_last_statuses_are_told() {
         status(1, 0, &[]);
         for turn in 0..20 {
             // At each third status next to nothing waits.
-            let waiting = |turn: u32| if turn % 3 == 0 { 0 } else { late };
+            let waiting = |turn: u32| if turn.is_multiple_of(3) { 0 } else { late };
             let (from, to) = (20 * turn - waiting(turn), 20 * turn + 20 - waiting(turn + 1));
             status(1, 20 * turn + 20, &calls(from..to));
         }
