@@ -697,12 +697,14 @@ impl Grammar for Framing {
         at.min(input.len())
     }
 
+    #[inline]
     fn may_reach_beyond(&self, input: &[u8], at: usize, end: usize) -> bool {
         // Damage ends at the next believable position, and packets claim their length.
         at >= self.confirmed_before(input, end)
             || most_bytes(self.reading, input.get(at..).unwrap_or(&[])).is_none_or(|bytes| bytes > end - at)
     }
 
+    #[inline]
     fn next(&self, input: &[u8], at: usize, mut each: impl FnMut(usize)) {
         match self.read(input, at) {
             Some(packet) => each(at + usize::from(packet.bytes)),
