@@ -174,15 +174,18 @@ fn bytes_that_change_while_they_are_read_do_no_harm() {
                     other[at..at + NOISE_BYTES].copy_from_slice(&content[at..at + NOISE_BYTES]);
                 }
             });
-            while !writer.is_finished() {
+            // The writer may end before the first of them does, on a busy machine.
+            loop {
                 let options = Options::default().threads(1usize).window_bytes(4096usize);
                 let converted = convert(&[Source::new(&bytes, format)], &options, &mut std::io::sink(), &mut |_| true);
                 assert!(converted.is_ok(), "{name}");
                 conversions += 1;
+                if writer.is_finished() {
+                    break;
+                }
             }
         });
         println!("{name}: {conversions} conversions");
-        assert!(conversions > 0);
     }
 }
 
