@@ -578,3 +578,14 @@ fn the_number_of_a_frame_that_damage_makes_up_says_nothing() {
     let ledger = Subject::new("qs").convert(&capture, Cut::WHOLE).summary.ledger;
     assert!(ledger.at_least_lost() == 10 && ledger.entries().iter().any(|entry| entry.kind.code == "wrong_length"), "{ledger:?}");
 }
+
+/// Names of signals are those of the active object, not of the time event.
+#[test]
+fn a_time_event_armed_before_the_recording_has_the_signal_of_its_active_object() {
+    const AO: u64 = 0x2000_0100;
+    let (mut target, mut capture) = captures::after_reset(Config::new(Sizes::default(), 740));
+    target.record(Kind::SigDict, &[Value::Uint(10), Value::Uint(AO), Value::Bytes(b"TIMEOUT_SIG")], &mut capture);
+    target.numbers(Kind::TimePost, &[1_000, 0x2000_0120, 10, AO, 0], &mut capture);
+    let trace = Subject::new("qs").convert(&capture, Cut::WHOLE).read();
+    assert!(trace.instants.iter().any(|instant| instant.name == "TIMEOUT_SIG"), "{:?}", trace.instants);
+}

@@ -550,8 +550,9 @@ impl RecordResolver<'_, '_> {
         let bits = 8 * u32::from(self.from.layout.config.sizes.time).clamp(1, 4);
         let place = self.firmware.tables.objects.get_mut(object)?;
         if place.armed_in != Some(stretch) {
-            // Armed before the recording began, or before a gap.
-            let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
+            // Armed before the recording began, or before a gap. The signal is one of the active object that it is posted to.
+            let ao = self.object(fields.uint(Field::Ao));
+            let signal = self.signal(fields.uint(Field::Sig), ao)?;
             self.emit(EventKind::Instant { lane, label: signal.into(), args: Args::NONE });
             return Some(());
         }
