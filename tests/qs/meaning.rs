@@ -589,3 +589,30 @@ fn a_time_event_armed_before_the_recording_has_the_signal_of_its_active_object()
     let trace = Subject::new("qs").convert(&capture, Cut::WHOLE).read();
     assert!(trace.instants.iter().any(|instant| instant.name == "TIMEOUT_SIG"), "{:?}", trace.instants);
 }
+
+/// A target with application records that have no names.
+fn unnamed_records(records: &[(u8, &[u8])]) -> Vec<u8> {
+    let (mut target, mut capture) = captures::after_reset(Config::new(Sizes::default(), 740));
+    for (number, (id, data)) in records.iter().enumerate() {
+        target.with_id(Kind::User, *id, &[Value::Uint(1_000 + number as u64), Value::Bytes(data)], &mut capture);
+    }
+    capture
+}
+
+#[test]
+fn counters_of_unnamed_records_are_called_as_their_tracks() {
+    const U64: u8 = 14;
+    let element = |value: u64| [&[U64][..], &value.to_le_bytes()].concat();
+    let (small, large) = (element(5), element(u64::MAX));
+    let capture = unnamed_records(&[(100, &small), (103, &small), (103, &large)]);
+    let subject = ["100:0", "USER+003:0"].iter().fold(Subject::new("qs"), |subject, text| subject.with_text("qs-counter", text));
+    let conversion = subject.convert(&capture, Cut::WHOLE);
+    assert!(conversion.summary.facts.hints.iter().all(|hint| !hint.contains("--qs-counter")));
+    let trace = conversion.read();
+    let paths = |tracks: Vec<u64>| tracks.into_iter().map(|track| trace.path(track)).collect::<Vec<_>>();
+    let counters = paths(trace.counters.keys().copied().collect());
+    assert!(counters[0].ends_with("/USER+000:0") && counters[1].ends_with("/USER+003:0"), "{counters:?}");
+    // More than a signed number holds.
+    let large: Vec<f64> = trace.float_counters.values().flatten().map(|value| value.1).collect();
+    assert_eq!(large, [u64::MAX as f64]);
+}

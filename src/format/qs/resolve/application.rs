@@ -10,7 +10,7 @@ impl RecordResolver<'_, '_> {
     /// An application record: an instant with its first text as label and its elements as arguments.
     pub(super) fn user(&mut self, records: &Records, stored: &Stored) -> Option<()> {
         let layout = &self.from.layout;
-        let lane = self.firmware.record(stored.id, layout.config.user_base, self.from, self.out.entities)?;
+        let lane = self.firmware.record(stored.id, self.from, self.out.entities)?;
         let data = records.data_of(stored).get(usize::from(layout.config.sizes.time)..)?;
         let start = self.out.batch.args.len();
         let mut text = None;
@@ -78,7 +78,8 @@ impl RecordResolver<'_, '_> {
             let Some(lane) = self.firmware.counter(number, self.from, self.out.entities) else { continue };
             match value {
                 ArgValue::Uint(value) | ArgValue::Hex(value) => {
-                    self.emit(EventKind::Value { lane, value: Packed(value.cast_signed()) });
+                    let large = EventKind::Float { lane, value: Packed(value as f64) };
+                    self.emit(i64::try_from(value).map_or(large, |value| EventKind::Value { lane, value: Packed(value) }));
                 }
                 ArgValue::Int(value) => {
                     self.emit(EventKind::Value { lane, value: Packed(value) });

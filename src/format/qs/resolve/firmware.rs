@@ -1,5 +1,7 @@
 //! The entities of the common model for the firmware of one session. They are made at their first use.
 
+use std::borrow::Cow;
+
 use super::super::info::TargetInfo;
 use super::super::names::address_text;
 use super::super::sessions::{Session as QsSession, Source};
@@ -240,9 +242,9 @@ impl Firmware {
     }
 
     /// The track of an application record.
-    pub fn record(&mut self, id: u8, user_base: u8, from: &QsSession, entities: &mut Entities) -> Option<LaneId> {
+    pub fn record(&mut self, id: u8, from: &QsSession, entities: &mut Entities) -> Option<LaneId> {
         if self.records[id].is_none() {
-            let name = from.names.record(id).map_or_else(|| format!("USER+{:03}", id.saturating_sub(user_base)), str::to_owned);
+            let name = record_name(id, from);
             self.records[id] = self.lane(&name, id.into(), LaneKind::Events, Some(TrackGroup::Records), entities);
         }
         self.records[id]
@@ -254,7 +256,7 @@ impl Firmware {
         if lane.is_some() {
             return lane;
         }
-        let name = format!("{}:{index}", from.names.record(id).unwrap_or("USER"));
+        let name = format!("{}:{index}", record_name(id, from));
         let lane = self.lane(&name, number as u32, LaneKind::Values, Some(TrackGroup::Counters), entities);
         self.counters.get_mut(number)?.lane = lane;
         lane
@@ -338,6 +340,12 @@ impl Firmware {
 
 /// The description of a session for the viewer.
 pub fn session_of(from: &QsSession) -> Session {
+/// The name of an application record, or its number among these.
+pub fn record_name(id: u8, from: &QsSession) -> Cow<'_, str> {
+    let unnamed = || format!("USER+{:03}", id.saturating_sub(from.layout.config.user_base)).into();
+    from.names.record(id).map_or_else(unnamed, Cow::Borrowed)
+}
+
     let version = super::super::info::version_text(from.layout.config.version);
     let mut details = vec![("sizes".into(), from.layout.config.sizes.to_string().into())];
     let product = from.info.as_ref().map_or("QP", TargetInfo::product_text);

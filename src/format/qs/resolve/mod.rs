@@ -25,7 +25,7 @@ use super::decode::Records;
 use super::record::Kind;
 use super::sessions::{Session, Sessions};
 use events::{RecordResolver, RunState};
-use firmware::{Counter, Firmware, session_of};
+use firmware::{Counter, Firmware, record_name, session_of};
 use view::{ViewFields, show_invalid};
 use wire::{Following, LOOKAHEAD_BYTES, LOOKAHEAD_FRAMES, Later, Place, WireState};
 
@@ -87,24 +87,29 @@ fn unknown_counters(draw: &DrawOptions, inputs: &[Sessions]) -> Option<String> {
         .flat_map(|sessions| &sessions.all)
         .flat_map(|session| (session.layout.config.user_base..=u8::MAX).filter_map(|id| session.names.record(id)));
     let known: std::collections::BTreeSet<&str> = records.collect();
-    let is_unknown = |name: &&String| name.parse::<u8>().is_err() && !known.contains(name.as_str());
+    let is_unknown =
+        |name: &&String| inputs.iter().flat_map(|input| &input.all).all(|session| record_id(name, session).is_none());
     let unknown: Vec<&str> = draw.counters.iter().map(|(name, _)| name).filter(is_unknown).map(String::as_str).collect();
     let known = known.into_iter().filter(|name| *name != "QUTEST_ON_POST").collect::<Vec<_>>().join(", ");
     (!unknown.is_empty()).then(|| {
-        let names = if known.is_empty() { "their names are not known: give --qs-dict, or an id".to_owned() } else { known };
-        format!("--qs-counter: no application record has the name {}. There are: {names}.", unknown.join(", "))
+        let names = match known.as_str() {
+            "" => "Their names are not known: give --qs-dict, or an id".to_owned(),
+            known => format!("There are: {known}"),
+        };
+        format!("--qs-counter: no application record has the name {}. {names}.", unknown.join(", "))
     })
+}
+
+/// The id of an application record that is given by its id or by the name of its track.
+fn record_id(name: &str, session: &Session) -> Option<u8> {
+    let by_name = || (session.layout.config.user_base..=u8::MAX).find(|&id| record_name(id, session) == name);
+    name.parse().ok().or_else(by_name)
 }
 
 /// The counters to draw, by record id in the current session.
 fn counters(draw: &DrawOptions, wire: &WireState) -> Vec<Counter> {
-    let session = wire.present();
-    let id_of = |name: &str| match name.parse::<u8>() {
-        Ok(id) => Some(id),
-        Err(_) => (session.layout.config.user_base..=u8::MAX).find(|&id| session.names.record(id) == Some(name)),
-    };
     let counter = |(number, (name, index)): (usize, &(String, usize))| {
-        Some(Counter { number, id: id_of(name)?, index: *index, lane: None })
+        Some(Counter { number, id: record_id(name, wire.present())?, index: *index, lane: None })
     };
     draw.counters.iter().enumerate().filter_map(counter).collect()
 }
