@@ -616,3 +616,11 @@ fn counters_of_unnamed_records_are_called_as_their_tracks() {
     let large: Vec<f64> = trace.float_counters.values().flatten().map(|value| value.1).collect();
     assert_eq!(large, [u64::MAX as f64]);
 }
+
+#[test]
+fn all_elements_of_a_long_record_are_shown() {
+    let data: Vec<u8> = (0..250u8).flat_map(|value| [1, value]).collect();
+    let trace = Subject::new("qs").convert(&unnamed_records(&[(100, &data)]), Cut::WHOLE).read();
+    let shown = trace.instants.iter().find(|instant| instant.name == "USER+000").expect("it is drawn");
+    assert_eq!((shown.args.len(), shown.args.get("v249")), (250, Some(&Arg::Uint(249))));
+}

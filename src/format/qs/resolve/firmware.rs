@@ -115,8 +115,8 @@ impl ArgName {
     ];
 }
 
-/// The number of elements of an application record that are shown.
-const ELEMENTS_MAX: usize = 64;
+/// The number of elements of an application record that are shown: more than fit into the 512 bytes that `qspy` reads.
+const ELEMENTS_MAX: usize = 256;
 
 /// The entities of one session.
 pub struct Firmware {
