@@ -624,3 +624,14 @@ fn all_elements_of_a_long_record_are_shown() {
     let shown = trace.instants.iter().find(|instant| instant.name == "USER+000").expect("it is drawn");
     assert_eq!((shown.args.len(), shown.args.get("v249")), (250, Some(&Arg::Uint(249))));
 }
+
+#[test]
+fn a_test_probe_names_its_function() {
+    const FUNCTION: u64 = 0x0800_0200;
+    let (mut target, mut capture) = captures::after_reset(Config::new(Sizes::default(), 740));
+    target.record(Kind::FunDict, &[Value::Uint(FUNCTION), Value::Bytes(b"BSP_read")], &mut capture);
+    target.numbers(Kind::TestProbeGet, &[1_000, FUNCTION, 17], &mut capture);
+    let trace = Subject::new("qs").convert(&capture, Cut::WHOLE).read();
+    let probe = trace.instants.iter().find(|instant| instant.name == "test probe").expect("it is drawn");
+    assert_eq!((text(probe.args.get("function")), probe.args.get("data")), ("BSP_read".to_owned(), Some(&Arg::Uint(17))));
+}

@@ -732,7 +732,9 @@ impl RecordResolver<'_, '_> {
             Kind::Run => self.instant(SingleTrack::HostLink, "QF_RUN", &[]),
             Kind::TestProbeGet => {
                 let data = self.uint_arg(ArgName::Data, fields.uint(Field::Data));
-                self.instant(SingleTrack::HostLink, "test probe", &[data])
+                let function = self.state(fields.uint(Field::Function)).map(ArgValue::Name);
+                let function = function.and_then(|name| self.firmware.arg(ArgName::Function, name, self.out.entities));
+                self.instant(SingleTrack::HostLink, "test probe", &[function, data])
             }
             Kind::TargetDone => self.command("done", fields.uint(Field::Command)),
             Kind::RxStatus => match fields.uint(Field::Status) {

@@ -81,6 +81,7 @@ pub enum ArgName {
     Free,
     Margin,
     Object,
+    Function,
     Size,
     Thread,
     Count,
@@ -94,7 +95,7 @@ pub enum ArgName {
 }
 
 impl ArgName {
-    const COUNT: usize = 16;
+    const COUNT: usize = 17;
     const TEXTS: [&'static str; ArgName::COUNT] = [
         "ticks",
         "interval",
@@ -102,6 +103,7 @@ impl ArgName {
         "free",
         "margin",
         "object",
+        "function",
         "size",
         "thread",
         "count",
@@ -338,14 +340,14 @@ impl Firmware {
     }
 }
 
-/// The description of a session for the viewer.
-pub fn session_of(from: &QsSession) -> Session {
 /// The name of an application record, or its number among these.
 pub fn record_name(id: u8, from: &QsSession) -> Cow<'_, str> {
     let unnamed = || format!("USER+{:03}", id.saturating_sub(from.layout.config.user_base)).into();
     from.names.record(id).map_or_else(unnamed, Cow::Borrowed)
 }
 
+/// The description of a session for the viewer.
+pub fn session_of(from: &QsSession) -> Session {
     let version = super::super::info::version_text(from.layout.config.version);
     let mut details = vec![("sizes".into(), from.layout.config.sizes.to_string().into())];
     let product = from.info.as_ref().map_or("QP", TargetInfo::product_text);
