@@ -626,6 +626,29 @@ fn all_elements_of_a_long_record_are_shown() {
 }
 
 #[test]
+fn options_that_the_records_contradict_are_named() {
+    let whole = generated(40_000, 24, Damage::None);
+    let facts_of = |subject: Subject, capture: &[u8]| subject.convert(capture, Cut::WHOLE).summary.facts;
+    // Without the target's description.
+    let capture = captures::frames(&whole)[60..].concat();
+    let facts = facts_of(Subject::new("qs").with_text("qs-sizes", "F8"), &capture);
+    let fit = facts.details.iter().find(|detail| detail.name == "records that fit the sizes").expect("it is reported");
+    let [fitting, all] =
+        [0, 2].map(|word| fit.value.split(' ').nth(word).and_then(|count| count.parse::<u64>().ok()).expect("a count"));
+    assert!(fitting < all, "{}", fit.value);
+    let hint = facts.hints.iter().find(|hint| hint.contains("not fit the records")).expect("it is said");
+    assert!(hint.contains("T4O4F8S2E2Q1P2B2C4") && hint.ends_with(" and T4O4F4S2E2Q1P2B2C4."), "{hint}");
+    assert!(facts_of(Subject::new("qs"), &capture).hints.iter().all(|hint| !hint.contains("not fit the records")));
+    // With it, a dictionary of another build.
+    let dictionary = |text: &'static str| Subject::new("qs").with_file("qs-dict", "a.dic", text.as_bytes());
+    let is_said =
+        |facts: &traceconv::format::Facts| facts.hints.iter().any(|hint| hint.contains("dictionary file has another version"));
+    assert!(is_said(&facts_of(dictionary("-v740\nObj-Dic:\n4\n0x20000E08 a\n***\n"), &whole)));
+    assert!(is_said(&facts_of(dictionary("-Q4\nObj-Dic:\n4\n0x20000E08 a\n***\n"), &whole)));
+    assert!(!is_said(&facts_of(dictionary("-v812 -Q1\nObj-Dic:\n4\n0x20000E08 a\n***\n"), &whole)));
+}
+
+#[test]
 fn a_test_probe_names_its_function() {
     const FUNCTION: u64 = 0x0800_0200;
     let (mut target, mut capture) = captures::after_reset(Config::new(Sizes::default(), 740));

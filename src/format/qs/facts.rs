@@ -113,6 +113,40 @@ fn add_unused(options: &TargetOptions, recorded: &Config, version: &str, report:
             hint("--qs-sizes", format!("{letter}{given}"), &format!("{letter}{size}"));
         }
     }
+    let Some(dictionary) = &options.dictionary else { return };
+    let other_sizes = dictionary.sizes.iter().any(|&(letter, given)| sizes.get_mut(letter).is_some_and(|size| *size != given));
+    if other_sizes || dictionary.version.is_some_and(|given| given != recorded.version) {
+        report.hints.push(format!(
+            "The dictionary file has another version or other sizes than the capture, which records {version} and {}: it may be of another \
+             build, whose names are wrong here.",
+            recorded.sizes
+        ));
+    }
+}
+
+/// Adds how many records fit what was given or inferred, and whether they fit something else better.
+fn add_fit(used: &Config, facts: &ScanFacts, report: &mut Facts) {
+    let Some(evidence) = &facts.evidence else { return };
+    let Some(fit) = evidence.infer(Some(used.sizes), Some(used.version)) else { return };
+    let value = format!("{} of {}", fit.fitting, fit.all);
+    report.details.push(Detail { name: "records that fit the sizes", value, source: "counted".to_owned() });
+    // Damage may look like other records.
+    let is_much_more = |than: u64| fit.fitting * 20 < than * 19;
+    let best = is_much_more(fit.all).then(|| evidence.infer(None, None)).flatten();
+    if let Some(best) = best.filter(|best| is_much_more(best.fitting)) {
+        let Config { sizes, version, .. } = best.config;
+        let hint = format!(
+            "--qs-sizes, --qs-version or --qs-dict does not fit the records: {} of {} fit version {} and the sizes {}, but {} fit \
+             version {} and {sizes}.",
+            fit.fitting,
+            fit.all,
+            info::version_text(used.version),
+            used.sizes,
+            best.fitting,
+            info::version_text(version),
+        );
+        report.hints.insert(0, hint);
+    }
 }
 
 /// Adds the facts about the target, with their sources.
@@ -140,7 +174,6 @@ pub(super) fn add_target(sessions: &Sessions, options: &TargetOptions, facts: &S
         let because = format!("time stamps of {}: {}", counted(size, "byte"), source.evidence());
         report.findings.push(Finding::new(Matter::Modulus, source.certainty(), because));
     }
-    let mut detail = |name, value: String, source: String| report.details.push(Detail { name, value, source });
     let letters = Sizes::LETTERS.iter().zip(session.layout.config.sizes.all()).zip(session.size_sources);
     let mut by_source: Vec<(sessions::Source, String)> = Vec::new();
     for ((letter, size), from) in letters {
@@ -150,16 +183,17 @@ pub(super) fn add_target(sessions: &Sessions, options: &TargetOptions, facts: &S
             None => by_source.push((from, text)),
         }
     }
+    let mut detail = |name, value: String, source: String| report.details.push(Detail { name, value, source });
     for (source, sizes) in by_source {
         detail("sizes", sizes, source.text().to_owned());
     }
     if let Some(info) = &session.info {
         detail("build", info.build_text(), "recorded in the capture".to_owned());
     }
-    if let Some(inferred) = &sessions.inferred {
-        let value = format!("{} of {}", inferred.fitting, inferred.all);
-        detail("records that fit the sizes", value, "counted".to_owned());
+    if sessions.inferred.is_some() {
+        add_fit(&session.layout.config, facts, report);
     }
+    let mut detail = |name, value: String, source: String| report.details.push(Detail { name, value, source });
     let names = sessions.all.iter().map(|session| session.names.count()).sum::<usize>();
     detail("names", names.to_string(), "counted".to_owned());
     if let Some(program) = &options.program {
