@@ -194,3 +194,13 @@ fn the_demo_is_of_this_program() {
     }
     assert!(std::fs::read(&path).unwrap_or_default() == bytes, "TRACECONV_BLESS=1 cargo test --test miniprofiler writes it");
 }
+
+#[test]
+fn a_program_without_the_recorded_addresses_may_be_another_one() {
+    let said = |moved: u32| {
+        let calls = [PUMP_STEP, PUMP_READ, SYS_TICK].map(|address| (address + moved, 1, 2, 0));
+        let facts = with_program(&[]).convert(&[metadata(0), capture(&calls, 20)].concat(), Cut::WHOLE).summary.facts;
+        facts.hints.iter().any(|hint| hint.contains("only 0 of 3 addresses"))
+    };
+    assert!(said(0x0800_0000) && !said(0));
+}

@@ -55,6 +55,8 @@ pub struct MiniProfilerOptions {
 pub struct FunctionInfo {
     /// Its name, or its address.
     pub name: String,
+    /// Whether the program has it.
+    pub is_found: bool,
     /// Its place in the source code.
     pub source: Option<Source>,
     /// The number of the exception that it handles, 0 if unknown. `None`: it is not a handler.
@@ -165,10 +167,11 @@ impl MiniProfilerOptions {
             };
             Some((function.name.to_owned(), source, exception))
         });
+        let is_found = found.is_some();
         // The lowest bit of an address in Thumb code is not part of it. No code is at an odd address otherwise.
         let (name, source, exception) = found.unwrap_or_else(|| (format!("0x{:08X}", address & !1), None, None));
         let exception = exception.or_else(|| exception_by_name(&name));
-        FunctionInfo { name, source, exception }
+        FunctionInfo { name, is_found, source, exception }
     }
 }
 

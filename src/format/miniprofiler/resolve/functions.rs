@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::super::options::MiniProfilerOptions;
 use super::losses;
 use crate::format::Resolved;
+use crate::format::program::Lookups;
 use crate::model::{CoreId, Function, FunctionId, Isr, IsrId};
 
 /// The slots of the direct table: a firmware has some hundreds of functions.
@@ -25,9 +26,16 @@ pub struct Functions {
     all: FxHashMap<u32, KnownFunction>,
     /// Handlers by name: a function may be recorded with several addresses.
     handlers: FxHashMap<String, IsrId>,
+    /// How many of them the program has, in all sessions.
+    pub lookups: Lookups,
 }
 
 impl Functions {
+    /// Discards those of the session before.
+    pub fn begin_session(&mut self) {
+        *self = Functions { lookups: self.lookups, ..Functions::default() };
+    }
+
     /// The function with an address; `None` at the limit of entities.
     #[inline]
     pub fn id(
@@ -80,6 +88,9 @@ impl Functions {
         out: &mut Resolved<'_>,
     ) -> Option<KnownFunction> {
         let named = options.name(address);
+        if options.has_symbols() {
+            self.lookups.note(named.is_found);
+        }
         let isr = match named.exception {
             None => None,
             Some(number) => match self.handlers.get(&named.name) {

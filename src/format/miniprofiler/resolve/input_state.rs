@@ -131,7 +131,7 @@ impl InputState {
                 }
                 self.session += 1;
                 *sessions = (*sessions).max(self.session + 1);
-                self.functions = Functions::default();
+                self.functions.begin_session();
                 self.lanes = Lanes::default();
                 self.counters = Counters::default();
                 (self.received, self.stated) = (0, 0);

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::clock::LOOKAHEAD;
+use crate::format::program::Lookups;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
 use crate::model::losses;
 use crate::model::{
@@ -157,6 +158,7 @@ impl Resolve for Resolver {
                  wait in its buffer, whose size is not recorded."
             ));
         }
+        facts.hints.extend(self.inputs.iter().map(|input| input.functions.lookups).sum::<Lookups>().hint());
         let has = |index: usize| self.inputs.iter().any(|input| input.has_calls[index]);
         if has(1) && !has(0) {
             let without = if self.options.has_symbols() { "" } else { "; without --elf, functions have only addresses" };
