@@ -150,6 +150,17 @@ fn a_thread_keeps_its_name_at_the_ceiling_of_a_mutex() {
     assert_eq!(running(&target), expected.map(|(name, start)| (name.to_owned(), start)));
 }
 
+/// QXK calls it an attempt when a nested lock is given back.
+#[test]
+fn a_mutex_is_held_from_its_outer_lock_to_its_outer_unlock() {
+    let mut target = Target::new(740);
+    target.send(Kind::MutexLock, &[100, 0x300, 4, 1]);
+    target.send(Kind::MutexLock, &[110, 0x300, 4, 2]);
+    target.send(Kind::MutexUnlockAttempt, &[120, 0x300, 4, 1]);
+    target.send(Kind::MutexUnlock, &[130, 0x300, 4, 0]);
+    assert_eq!(slices(&target.convert().read(), ""), [("held by priority 4".to_owned(), 0, Some(30))]);
+}
+
 /// QXK before 7.1 records that the activation of an object ends after it has recorded the thread to which the object makes way.
 #[test]
 fn a_thread_that_was_scheduled_runs_although_an_activation_ends() {

@@ -32,7 +32,8 @@ const THREADS: [usize; 4] = [2, 4, 16, 64];
 
 /// Makes the C library copy and fill in a loop. Callgrind counts each byte of `rep movsb`, which it takes for large blocks, as an
 /// instruction, and how often a growing block is copied depends on what else is on the heap.
-const TUNABLES: &str = "glibc.cpu.x86_rep_movsb_threshold=0x7fffffffffffffff:glibc.cpu.x86_rep_stosb_threshold=0x7fffffffffffffff";
+const TUNABLES: &str =
+    "glibc.cpu.x86_rep_movsb_threshold=0x7fffffffffffffff:glibc.cpu.x86_rep_stosb_threshold=0x7fffffffffffffff";
 
 /// How far the whole may be from its baseline, as a share of it.
 const TOLERANCE: f64 = 0.03;

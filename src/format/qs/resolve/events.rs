@@ -694,7 +694,6 @@ impl RecordResolver<'_, '_> {
             }
             Kind::SemBlockAttempt => self.sync_failure("semaphore", fields, Field::Thread),
             Kind::MutexLockAttempt | Kind::MutexBlockAttempt => self.sync_failure("lock", fields, Field::Holder),
-            Kind::MutexUnlockAttempt => self.sync_failure("unlock", fields, Field::Holder),
             Kind::New => self.memory("new", fields, Some((ArgName::Size, Field::Size))),
             Kind::NewRef => self.memory("reference", fields, Some((ArgName::Ref, Field::RefCtr))),
             Kind::DeleteRef => self.memory("drop reference", fields, Some((ArgName::Ref, Field::RefCtr))),
@@ -722,7 +721,7 @@ impl RecordResolver<'_, '_> {
                 self.emit(EventKind::SpanEnd { lane, args: Args::NONE })
             }
             Kind::SemTake | Kind::SemSignal | Kind::SemBlock => self.semaphore(stored.kind, fields),
-            Kind::MutexLock | Kind::MutexBlock | Kind::MutexUnlock => self.mutex(stored.kind, fields),
+            Kind::MutexLock | Kind::MutexBlock | Kind::MutexUnlock | Kind::MutexUnlockAttempt => self.mutex(stored.kind, fields),
             Kind::ActiveAdd | Kind::ActiveRemove => {
                 let object = self.named_arg(fields.uint(Field::Ao));
                 let word = if stored.kind == Kind::ActiveAdd { "active object added" } else { "active object removed" };
@@ -871,7 +870,8 @@ impl RecordResolver<'_, '_> {
                 let label = self.out.entities.add_name(&format!("held by priority {holder}"))?;
                 self.emit(EventKind::SpanBegin { lane, label: label.into(), args: Args::NONE })
             }
-            Kind::MutexUnlock => {
+            // What is called an attempt gives back a nested lock.
+            Kind::MutexUnlock | Kind::MutexUnlockAttempt => {
                 let place = self.firmware.tables.objects.get_mut(object)?;
                 if fields.uint(Field::Nesting) == 0 {
                     self.run_state.holders.retain(|&(held, _)| held != object);
