@@ -178,7 +178,8 @@ impl Collateral {
             let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
             CollateralError { what, line: number(line).saturating_add(lines_before), column: number(column) }
         };
-        let text = std::str::from_utf8(document).map_err(|error| place(error.valid_up_to(), "a byte is not UTF-8".to_owned()))?;
+        let text = std::str::from_utf8(document)
+            .map_err(|error| place(error.valid_up_to(), "a byte is not UTF-8: save the file in UTF-8".to_owned()))?;
         // An entity may stand for any number of elements, one in another.
         if let Some(at) = memchr::memmem::find(document, b"<!ENTITY") {
             return Err(place(at, "entities are not supported".to_owned()));
@@ -338,6 +339,8 @@ pub fn parse_guid(text: &str) -> Option<u128> {
     u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)
 }
 
+const LATIN1: &[u8] = b"iso-8859-1";
+
 /// A file in UTF-8, without a byte order mark. UTF-16 is recognised by its mark, ISO-8859-1 by the declaration.
 fn in_utf8(file: &[u8]) -> std::borrow::Cow<'_, [u8]> {
     let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
@@ -354,7 +357,9 @@ fn in_utf8(file: &[u8]) -> std::borrow::Cow<'_, [u8]> {
     let start = file.trim_ascii_start();
     let end = memchr::memmem::find(start, b"?>").filter(|_| start.starts_with(b"<?xml"));
     let declaration = start.get(..end.unwrap_or(0)).unwrap_or(&[]).to_ascii_lowercase();
-    if memchr::memmem::find(&declaration, b"iso-8859-1").is_none() {
+    // Not ISO-8859-15, for example.
+    let is_latin1 = |at: usize| !declaration.get(at + LATIN1.len()).is_some_and(u8::is_ascii_digit);
+    if !memchr::memmem::find_iter(&declaration, LATIN1).any(is_latin1) {
         return file.into();
     }
     let text: String = file.iter().map(|&byte| char::from(byte)).collect();
@@ -558,6 +563,9 @@ mod tests {
         let text = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<!DOCTYPE Collateral SYSTEM \"c.dtd\">\n\
                     <Collateral><Client Name=\"M\u{FC}hle\"/></Collateral>";
         let latin: Vec<u8> = text.chars().map(|char| char as u8).collect();
+        let other: Vec<u8> = text.replace("8859-1", "8859-15").chars().map(|char| char as u8).collect();
+        let error = Collateral::default().add(&other).unwrap_err();
+        assert_eq!(error.to_string(), "a byte is not UTF-8: save the file in UTF-8, at line 3, column 28");
         let mut little = vec![0xFF, 0xFE];
         little.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
         let mut big = vec![0xFE, 0xFF];
@@ -740,6 +748,9 @@ mod tests {
         );
         assert!(error(&client("<Builds><Build/></Builds>")).contains("the element \"Build\" has no attribute \"ID\""));
         let mut collateral = Collateral::default();
-        assert_eq!(collateral.add(b"<Collateral>\n\xFF").unwrap_err().to_string(), "a byte is not UTF-8, at line 2, column 1");
+        assert_eq!(
+            collateral.add(b"<Collateral>\n\xFF").unwrap_err().to_string(),
+            "a byte is not UTF-8: save the file in UTF-8, at line 2, column 1"
+        );
     }
 }
