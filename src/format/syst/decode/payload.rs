@@ -116,7 +116,8 @@ impl Records {
             Some((number, entry)) => {
                 stored.name = NameRef::Entry(number);
                 let value = stored.value & !entry.details.mask;
-                self.format(stored, &entry.format, Packing::Typed32, &value.to_le_bytes(), false);
+                // It is the only argument, whatever its type.
+                self.format(stored, &entry.format, Packing::Slots64, &value.to_le_bytes(), false);
                 if !entry.format.is_plain() {
                     self.args.push(RecordArg::of_bits(Key::place(0), Tag::Uint, value));
                     // The value of a counter.
@@ -192,7 +193,7 @@ impl Records {
         match entry.and_then(|entry| decoder.collateral.entry(entry)) {
             Some(entry) => {
                 let number = u64::from(protocol).to_le_bytes();
-                self.writer.write(&entry.format, Packing::Typed32, &number, &mut name, |_| {});
+                self.writer.write(&entry.format, Packing::Slots64, &number, &mut name, |_| {});
             }
             None => name.extend(protocol.to_string().as_bytes()),
         }
@@ -404,7 +405,28 @@ fn format_at(symbols: &Symbols, address: u64) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::syst::collateral::Collateral;
     use crate::format::syst::decode::Context;
+
+    #[test]
+    fn a_short_message_has_one_argument() {
+        let mut collateral = Collateral::default();
+        let formats = [(1, "%u of %u"), (2, "%lu"), (3, "%hhd")]
+            .map(|(id, text)| format!("<Format ID=\"0x{id}00000000000000\" Mask=\"0xF00000000000000\">{text}</Format>"));
+        let file = format!("<Collateral><Client Name=\"c\"><Short64>{}</Short64></Client></Collateral>", formats.concat());
+        collateral.add(file.as_bytes()).unwrap();
+        let decoder = Decoder { collateral: collateral.into(), ..Decoder::default() };
+        for (value, text, marks) in [
+            (0x100_0000_0000_0007u64, "7 of %u", Marks::of_printf(Oddities::MISSING_ARGUMENTS)),
+            (0x200_0001_0000_0000, "4294967296", Marks::default()),
+            (0x300_0000_0000_00FE, "-2", Marks::default()),
+        ] {
+            let mut records = Records::default();
+            records.add_frame(&decoder, &(7 | value << 4).to_le_bytes(), Context::default());
+            let stored = records.stored[0];
+            assert_eq!((records.text(stored.body), stored.marks), (text, marks));
+        }
+    }
 
     #[test]
     fn catalog_arguments_may_be_padded() {
