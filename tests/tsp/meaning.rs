@@ -278,6 +278,8 @@ fn a_saved_measurement_means_what_its_stream_does() {
     let stream = generated(20_000, 2, Damage::None);
     let saved = save(&stream);
     assert_eq!(events(&saved), events(&stream));
+    let marked = [b"\xEF\xBB\xBF", &*saved].concat();
+    assert_eq!((subject().format.probe(&marked, true).is_some(), events(&marked)), (true, events(&stream)), "an editor saved it");
     // The viewer's numbers have a gap where the object lists were.
     let summary = convert(&saved, Cut::SMALL).summary;
     let codes: Vec<&str> = summary.ledger.entries().iter().map(|entry| entry.kind.code).collect();

@@ -48,10 +48,12 @@ impl Saved {
     }
 }
 
-/// Whether an input is a saved measurement: a JSON object whose first key begins with `Sniffer`.
+/// Whether an input is a saved measurement: a JSON object whose first key begins with `Sniffer`. Other editors put a byte order mark before
+/// it.
 #[must_use]
 pub fn is_saved(input: &[u8]) -> bool {
-    let start = input.get(..256).unwrap_or(input).trim_ascii_start();
+    let start = input.get(..256).unwrap_or(input);
+    let start = start.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(start).trim_ascii_start();
     start.strip_prefix(b"{").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"\"Sniffer"))
 }
 
