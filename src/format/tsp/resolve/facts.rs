@@ -10,8 +10,29 @@ use crate::model::{Certainty, Finding, Matter, Rate, counted, times};
 
 pub fn facts(setups: &[Setup]) -> Facts {
     let cores = setups.iter().map(|setup| setup.core).max().map_or(1, |core| core.saturating_add(1));
-    let mut facts = Facts { system: Some("FreeRTOS"), cores, sessions: 1, ..Facts::default() };
-    let Some(setup) = setups.first() else { return facts };
+    let each: Vec<Facts> = setups.iter().map(of_input).collect();
+    let clock = each.first().and_then(|own| own.clock);
+    let mut facts = Facts { system: Some("FreeRTOS"), cores, sessions: 1, clock, ..Facts::default() };
+    for (setup, own) in setups.iter().zip(&each) {
+        facts.details_of.push(own.details.clone());
+        for finding in &own.findings {
+            if !facts.findings.contains(finding) {
+                facts.findings.push(finding.clone());
+            }
+        }
+        for hint in &own.hints {
+            let is_of_all = each.iter().all(|other| other.hints.contains(hint));
+            let hint = if is_of_all { hint.clone() } else { format!("Core {}: {hint}", setup.core) };
+            if !facts.hints.contains(&hint) {
+                facts.hints.push(hint);
+            }
+        }
+    }
+    facts
+}
+
+fn of_input(setup: &Setup) -> Facts {
+    let mut facts = Facts::default();
     let timer = setup.timer;
     let rate = Rate::from_hz((timer.tick_hz * 1e6).round() as u64, 1_000_000);
     let (origin, certainty) = match setup.timer_options.tick_hz {
@@ -305,6 +326,24 @@ mod tests {
     use super::super::super::scan::ScanFacts;
     use super::super::super::timer::{TimerCounts, TimerOptions};
     use super::*;
+
+    #[test]
+    fn each_input_has_hints() {
+        let of = |core: u16, is_named: bool| {
+            let mut scanned = ScanFacts::default();
+            if is_named {
+                scanned.add_name(object_type::TASK, 1, b"a");
+            }
+            let timer_options = TimerOptions::default();
+            let timer = TimerCounts::default().infer(&timer_options);
+            Setup { core, timer_options, timer, lengths: Lengths::default(), facts: scanned }
+        };
+        let hints =
+            |setups: &[Setup]| facts(setups).hints.into_iter().filter(|hint| hint.contains("object list")).collect::<Vec<_>>();
+        let [both] = &*hints(&[of(0, false), of(1, false)]) else { panic!("it is one hint for both") };
+        assert!(both.starts_with("The capture has no object list"), "{both}");
+        assert_eq!(hints(&[of(0, true), of(1, false)]), [format!("Core 1: {both}")]);
+    }
 
     /// An idle kernel that stops its tick skips the last values before most wraps.
     #[test]

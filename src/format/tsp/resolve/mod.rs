@@ -131,9 +131,7 @@ pub(super) struct Resolver {
 
 impl Resolver {
     pub(super) fn new(setups: Vec<Setup>, ledgers: &mut [Ledger]) -> Resolver {
-        let mut facts = facts::facts(&setups);
-        facts.details_of = setups.iter().map(|setup| facts::facts(std::slice::from_ref(setup)).details).collect();
-        facts.details.clear();
+        let facts = facts::facts(&setups);
         for (setup, ledger) in setups.iter().zip(ledgers) {
             ledger.enter_unplaced(losses::OBJECT_NUMBER_ZERO, setup.facts.lost_numbers);
             ledger.enter_unplaced(losses::METADATA_LIMIT, setup.facts.unlisted);
