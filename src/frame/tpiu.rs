@@ -83,6 +83,12 @@ impl Deframer {
         }
     }
 
+    /// Whether the source of the next bytes is not known.
+    #[must_use]
+    pub fn is_source_unknown(&self) -> bool {
+        self.source == UNKNOWN
+    }
+
     /// How many full sync words were within a frame: bytes were lost before each.
     #[must_use]
     pub fn breaks(&self) -> u64 {
@@ -107,14 +113,28 @@ impl Deframer {
         self.broken_bytes + if is_last { self.have as u64 } else { 0 }
     }
 
-    /// Reads the next bytes of the file, at `offset`, and appends those of a source, each with the offset of its frame in the file.
+    /// Reads the next bytes of the file, at `offset`, and appends those of a source, each with the offset of its frame in the file. After a
+    /// full sync word within a frame the source is not known: bytes were lost, and those before the word may have named any.
     pub fn push(&mut self, wanted: u8, bytes: &[u8], offset: u64, out: &mut Vec<u8>, origins: &mut Vec<u64>) {
-        self.each(bytes, |source, byte, index, _| {
+        self.each_of_known(bytes, |source, byte, index| {
             if source == wanted {
                 out.push(byte);
                 origins.push((offset + index as u64).saturating_sub(FRAME_BYTES as u64 - 1));
             }
         });
+    }
+
+    /// As [`Deframer::each`], but after a full sync word within a frame the source is not known.
+    fn each_of_known(&mut self, bytes: &[u8], mut each: impl FnMut(u8, u8, usize)) {
+        let mut start = 0;
+        for piece in bytes.split_inclusive(|&byte| byte == SYNC_END) {
+            let breaks = self.breaks;
+            self.each(piece, |source, byte, index, _| each(source, byte, start + index));
+            if self.breaks > breaks {
+                self.source = UNKNOWN;
+            }
+            start += piece.len();
+        }
     }
 
     /// Passes each byte with its source: the source, the byte, the index of the last byte of its frame, and its place in the frame.
@@ -179,7 +199,7 @@ impl Deframer {
 pub fn sources(sample: &[u8], place: usize) -> Vec<(u8, Vec<u8>)> {
     let mut bytes_of: [Vec<u8>; SOURCES] = [const { Vec::new() }; SOURCES];
     let mut order = Vec::new();
-    Deframer::within_frame(place).each(sample, |source, byte, _, _| {
+    Deframer::within_frame(place).each_of_known(sample, |source, byte, _| {
         if source == 0 {
             return;
         }

@@ -85,7 +85,9 @@ impl FramedReader {
                 stream.break_off(&mut strict);
                 strict.pass_last();
                 let Strict { damage, time, .. } = strict;
-                if let Some(offset) = damage.or(is_damaged.then_some(until as u64)) {
+                // Bytes whose source is not known were left out.
+                let has_gap = is_damaged || self.deframer.is_source_unknown();
+                if let Some(offset) = damage.or(has_gap.then_some(until as u64)) {
                     stream.lose_sync(offset, time);
                     if is_last {
                         stream.push(&[], &[until as u64], true, sink);

@@ -405,22 +405,25 @@ fn framed_messages() -> (Vec<u8>, Vec<Vec<u8>>) {
 #[test]
 fn frames_begin_elsewhere_after_lost_bytes() {
     let (stream, messages) = framed_messages();
-    for (has_other, has_syncs) in [(false, false), (true, false), (true, true)] {
+    for (has_other, has_syncs) in [(false, false), (true, false), (true, true), (false, true)] {
         let mut file = Vec::new();
         for piece in stream.chunks(if has_other { 50 } else { stream.len() }) {
             tpiu::wrap(piece, 0x10, &mut file);
             if has_other {
                 tpiu::wrap(&[0x55, 0xAA, 0x17, 0xFF, 0x80, 0x31, 0xC5], 0x21, &mut file);
             }
-            if has_syncs {
-                file.extend(tpiu::FULL_SYNC);
-            }
+        }
+        if has_syncs {
+            file = file.chunks(12 * tpiu::FRAME_BYTES).flat_map(|frames| [frames, &tpiu::FULL_SYNC].concat()).collect();
         }
         for lost in 1..=40 {
             let mut rest = file.clone();
             let at = file.len() / 3 + 7 * lost;
             rest.drain(at..at + lost);
-            let seen = read_framed(&rest, Framed { source: 0x10, place: 0 }, usize::MAX >> 8);
+            // Bytes before a sync word may have named any source.
+            let framed = Framed { source: 0x10, place: 0 };
+            assert_eq!(source_in_frames(&rest).map(|found| found.0), Some(framed), "{lost} bytes are lost");
+            let seen = read_framed(&rest, framed, usize::MAX >> 8);
             let found = seen.frames.iter().filter(|(frame, ..)| messages.contains(frame)).count();
             assert!(found >= messages.len() - 24, "{lost} bytes are lost, and {found} messages were found");
             // Whole frames, also with a sync word, leave the others where they were.
