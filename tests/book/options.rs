@@ -14,7 +14,7 @@ use super::{hold, pages, read};
 const CONVERT: &str = "";
 
 /// An example for each option: its command, its name, a line that works in `testdata/demo`.
-const EXAMPLES: [(&str, &str, &str); 100] = [
+const EXAMPLES: [(&str, &str, &str); 101] = [
     (CONVERT, "color", "traceconv --color never demo.bin"),
     (CONVERT, "recursive", "traceconv --recursive . --glob '*.bin' -o out/"),
     (CONVERT, "glob", "traceconv -r . --glob 'd*.bin' --glob '!dual*' -o out/"),
@@ -80,6 +80,7 @@ const EXAMPLES: [(&str, &str, &str); 100] = [
     (CONVERT, "syst-short-guid", "traceconv --syst-short-guid 494E5443-8A9C-4014-A65A-2F36A36D96E4 stm.stp"),
     (CONVERT, "stp-freq", "traceconv --stp-freq 60M stm.stp"),
     (CONVERT, "stp-nibbles", "traceconv --stp-nibbles msb stm.stp"),
+    (CONVERT, "stp-source", "traceconv --stp-source 16 stm.stp"),
     ("dump", "output", "traceconv dump demo.bin -o records.jsonl"),
     ("dump", "text", "traceconv dump --text demo.bin"),
     ("stats", "output", "traceconv stats demo.bin -o stats.txt"),

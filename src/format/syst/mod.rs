@@ -151,7 +151,7 @@ impl Format for SystStp {
     }
 
     fn options(&self) -> &'static [OptionSpec] {
-        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT, SHORT_GUID, stp::STP_HZ, stp::NIBBLES]
+        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT, SHORT_GUID, stp::STP_HZ, stp::NIBBLES, stp::SOURCE]
     }
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {

@@ -28,7 +28,7 @@ use self::framed::FramedReader;
 pub use self::packets::NibbleOrder;
 use self::predecode::{Predecoded, add_frame};
 use self::stream::Stream;
-use self::survey::{Evidence, Head, PartFacts, StreamFacts, source_in_frames};
+use self::survey::{Evidence, Head, InFrames, PartFacts, StreamFacts, source_in_frames};
 use super::correlation::{ASSUMED, CORRELATED, GIVEN, Pairs, RECORDED, TransportClock};
 use super::decode::{Context, Decoder, Records};
 use super::decoded::{Notice, Stored};
@@ -49,6 +49,13 @@ pub(super) const STP_HZ: OptionSpec = OptionSpec::once("stp-freq", OptionKind::T
 pub(super) const NIBBLES: OptionSpec =
     OptionSpec::once("stp-nibbles", OptionKind::Text("ORDER"), "The order of nibbles in STP values: msb, lsb or auto");
 
+/// `--stp-source`.
+pub(super) const SOURCE: OptionSpec = OptionSpec::once(
+    "stp-source",
+    OptionKind::Text("ID"),
+    "The source in CoreSight frames that is the STP stream, 1 to 111 (default: the one with the most messages)",
+);
+
 /// How many bytes of a sample are inspected.
 const SAMPLE_BYTES: usize = 64 << 10;
 
@@ -64,7 +71,7 @@ pub(super) fn probe(sample: &[u8]) -> Option<Probe> {
             return Some(probe);
         }
     }
-    let (Framed { source, place }, evidence) = source_in_frames(sample)?;
+    let InFrames { framed: Framed { source, place }, evidence, .. } = source_in_frames(sample, None)?;
     let before = if place > 0 { ", which begin before the first byte" } else { "" };
     let of = if source == UNKNOWN { String::new() } else { format!("source {source} of ") };
     judge(&evidence, &format!("ASYNC in {of}CoreSight frames{before}"))
@@ -95,7 +102,7 @@ fn judge(evidence: &Evidence, place: &str) -> Option<Probe> {
 /// Starts reading recordings.
 pub(super) fn open(inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
     let settings = Settings::parse(inputs)?;
-    let (mut rate, mut order) = (None, None);
+    let (mut rate, mut order, mut source) = (None, None, None);
     if let Some(options) = inputs.first() {
         // The general option for the clock is about the clock that times are made with.
         rate = parse_rate(options, &STP_HZ)?.or(options.clock);
@@ -108,9 +115,18 @@ pub(super) fn open(inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>,
                 return Err(OptionError { option: NIBBLES.name, found: format!("{other:?} is not an order"), expected });
             }
         };
+        let read = |text: &str| match text.parse() {
+            Ok(source @ 1..=0x6F) => Ok(source),
+            _ => Err(OptionError {
+                option: SOURCE.name,
+                found: format!("{text:?} is not a source"),
+                expected: "a number from 1 to 111 is expected".to_owned(),
+            }),
+        };
+        source = options.text(SOURCE.name).map(read).transpose()?;
     }
     let heads = inputs.iter().map(|_| OnceLock::new()).collect();
-    Ok(erase(StpRecording { settings, rate, order, heads }))
+    Ok(erase(StpRecording { settings, rate, order, source, heads }))
 }
 
 /// The first pass.
@@ -120,6 +136,8 @@ struct StpRecording {
     rate: Option<Rate>,
     /// The order of nibbles, given by an option.
     order: Option<NibbleOrder>,
+    /// The source in CoreSight frames, given by an option.
+    source: Option<u8>,
     /// The head of each input, read by the first thread that needs it.
     heads: Vec<OnceLock<Head>>,
 }
@@ -137,7 +155,7 @@ impl Recording for StpRecording {
 
     fn scan(&self, input: usize, part: Part<'_>) -> PartFacts {
         let Some(head) = self.heads.get(input) else { return PartFacts::default() };
-        let head = head.get_or_init(|| Head::of(part.input, self.order, self.rate));
+        let head = head.get_or_init(|| Head::of(part.input, self.order, self.rate, self.source));
         head.scan(part)
     }
 
@@ -170,6 +188,8 @@ impl Recording for StpRecording {
                     stream: Stream::new(order.0).with_bounds(bounds),
                     order,
                     framed: facts.source.map(|framed| FramedReader::new(framed, order.0)),
+                    wanted: self.source,
+                    others: facts.others,
                     records: Records::default(),
                     interleaving: Interleaving::default(),
                 };
@@ -240,6 +260,9 @@ pub(super) struct StpSequence {
     order: (NibbleOrder, &'static str),
     /// Unpacks CoreSight frames with the stream of a source.
     framed: Option<FramedReader>,
+    /// The source given by an option, and the other sources that are streams.
+    wanted: Option<u8>,
+    others: Vec<u8>,
     /// Records decoded here.
     records: Records,
     interleaving: Interleaving,
@@ -269,20 +292,31 @@ impl Sequence for StpSequence {
 
     fn details(&self) -> Vec<Detail> {
         let detail = |name, value: String, source: &str| Detail { name, value, source: source.to_owned() };
-        let (transport, transport_source) = match &self.framed {
-            Some(framed) => {
-                let source = framed.source();
-                let of = if source == UNKNOWN { String::new() } else { format!(" of source {source}") };
-                (format!("STPv2{of} in CoreSight frames"), "inferred: the frames contain an STP stream")
-            }
-            None => ("STPv2".to_owned(), "the input's format"),
+        let source = self.framed.as_ref().map(FramedReader::source);
+        let transport = match source {
+            Some(UNKNOWN) => "STPv2 in CoreSight frames".to_owned(),
+            Some(source) => format!("STPv2 of source {source} in CoreSight frames"),
+            None => "STPv2".to_owned(),
+        };
+        let transport_source = match (self.wanted, source) {
+            (Some(wanted), Some(source)) if wanted == source => "given by an option".to_owned(),
+            (Some(wanted), _) => format!("--stp-source {wanted} is not used: no frames contain an STP stream of this source"),
+            (None, Some(_)) => "inferred: the frames contain an STP stream".to_owned(),
+            (None, None) => "the input's format".to_owned(),
         };
         let (order, source) = self.order;
         let order = match order {
             NibbleOrder::Msb => "most significant first",
             NibbleOrder::Lsb => "least significant first",
         };
-        vec![detail("transport", transport, transport_source), detail("nibble order", order.into(), source)]
+        let mut details = vec![detail("transport", transport, &transport_source), detail("nibble order", order.into(), source)];
+        if let Some(first) = self.others.first() {
+            let others: Vec<String> = self.others.iter().map(u8::to_string).collect();
+            let value = format!("{}; not read", others.join(", "));
+            let source = format!("inferred: STP streams of other sources; --stp-source {first} reads one instead");
+            details.push(detail("other sources", value, &source));
+        }
+        details
     }
 }
 

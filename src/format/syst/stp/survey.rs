@@ -127,34 +127,48 @@ pub fn find_async(frames: &[u8]) -> Option<usize> {
     memchr::memmem::find_iter(frames, &ASYNC_IN_FRAMES).find(|&at| is_async(at))
 }
 
-/// The source in CoreSight frames whose stream has an ASYNC and the most messages, if there is one. The input may begin within a frame, and
-/// only the messages show where: the bits of a frame's last byte belong to the others.
-pub fn source_in_frames(sample: &[u8]) -> Option<(Framed, Evidence)> {
+/// An STP stream in CoreSight frames.
+#[derive(Debug)]
+pub struct InFrames {
+    pub framed: Framed,
+    pub evidence: Evidence,
+    /// The other sources in them that are STP streams.
+    pub others: Vec<u8>,
+}
+
+/// The source in CoreSight frames whose stream has an ASYNC and the most messages, or the wanted one, if there is one. The input may begin
+/// within a frame, and only the messages show where: the bits of a frame's last byte belong to the others.
+pub fn source_in_frames(sample: &[u8], wanted: Option<u8>) -> Option<InFrames> {
     let sample = sample.get(..FRAMES_BYTES).unwrap_or(sample);
     // Unpacking takes time.
     find_async(sample)?;
-    let mut best: Option<(Framed, Evidence)> = None;
+    let legal = |source: u8, evidence: &Evidence| (wanted == Some(source), evidence.reading(evidence.order()).legal);
+    let is_clear = |evidence: &Evidence| {
+        let Reading { legal, messages, .. } = *evidence.reading(evidence.order());
+        legal > 0 && 2 * legal > messages
+    };
+    let mut best: Option<InFrames> = None;
     for place in 0..tpiu::FRAME_BYTES {
-        let mut sources = tpiu::sources(sample, place);
-        if sources.is_empty() {
-            // The recording begins after the only source was named.
+        let read = |(source, bytes): (u8, Vec<u8>)| {
+            let at = memchr::memmem::find(&bytes, &ASYNC_BYTES)?;
+            Some((source, Evidence::of(bytes.get(at.saturating_sub(1)..).unwrap_or(&[]))))
+        };
+        let mut streams: Vec<(u8, Evidence)> = tpiu::sources(sample, place).into_iter().filter_map(read).collect();
+        if !streams.iter().any(|(_, evidence)| is_clear(evidence)) {
+            // The only source may have been named before the recording begins.
             let mut bytes = Vec::new();
             Deframer::within_frame(place).push(UNKNOWN, sample, 0, &mut bytes, &mut Vec::new());
-            sources.push((UNKNOWN, bytes));
+            streams.extend(read((UNKNOWN, bytes)));
         }
-        for (source, bytes) in sources {
-            let Some(at) = memchr::memmem::find(&bytes, &ASYNC_BYTES) else { continue };
-            let evidence = Evidence::of(bytes.get(at.saturating_sub(1)..).unwrap_or(&[]));
-            let legal = |evidence: &Evidence| evidence.reading(evidence.order()).legal;
-            if best.as_ref().is_none_or(|(_, best)| legal(&evidence) > legal(best)) {
-                best = Some((Framed { source, place }, evidence));
-            }
+        streams.sort_by_key(|(source, evidence)| std::cmp::Reverse(legal(*source, evidence)));
+        let mut streams = streams.into_iter();
+        let Some((source, evidence)) = streams.next() else { continue };
+        if best.as_ref().is_none_or(|best| legal(source, &evidence) > legal(best.framed.source, &best.evidence)) {
+            let others =
+                streams.filter(|(source, evidence)| *source != UNKNOWN && is_clear(evidence)).map(|(source, _)| source).collect();
+            best = Some(InFrames { framed: Framed { source, place }, evidence, others });
         }
-        let is_clear = |evidence: &Evidence| {
-            let Reading { legal, messages, .. } = *evidence.reading(evidence.order());
-            legal > 0 && 2 * legal > messages
-        };
-        if place == 0 && best.as_ref().is_some_and(|(_, evidence)| is_clear(evidence)) {
+        if place == 0 && best.as_ref().is_some_and(|best| is_clear(&best.evidence)) {
             break;
         }
     }
@@ -166,8 +180,9 @@ pub fn source_in_frames(sample: &[u8]) -> Option<(Framed, Evidence)> {
 pub struct StreamFacts {
     /// The evidence for the order of nibbles.
     pub evidence: Evidence,
-    /// The source of the stream in CoreSight frames, if the input consists of such.
+    /// The source of the stream in CoreSight frames, if the input consists of such, and those of other streams.
     pub source: Option<Framed>,
+    pub others: Vec<u8>,
     /// The clock messages of the head.
     pairs: Vec<Pair>,
     /// Reads the whole stream for its clock messages, if they are needed.
@@ -213,6 +228,7 @@ pub struct PartFacts {
 pub struct Head {
     evidence: Evidence,
     source: Option<Framed>,
+    others: Vec<u8>,
     order: NibbleOrder,
     /// The clock's rate, and whether an option gives it.
     rate: (Option<Rate>, bool),
@@ -222,21 +238,21 @@ pub struct Head {
 }
 
 impl Head {
-    /// Reads the head of an input. `order` and `rate` are those given by options.
-    pub fn of(input: &[u8], order: Option<NibbleOrder>, rate: Option<Rate>) -> Head {
+    /// Reads the head of an input. `order`, `rate` and `wanted`, the source in CoreSight frames, are those given by options.
+    pub fn of(input: &[u8], order: Option<NibbleOrder>, rate: Option<Rate>, wanted: Option<u8>) -> Head {
         let bytes = input.get(..HEAD_BYTES).unwrap_or(input);
         // Sampled at several places: the first one may have few messages.
-        let (mut evidence, mut source) = (Evidence::default(), None);
+        let (mut evidence, mut source, mut others) = (Evidence::default(), None, Vec::new());
         bytes.chunks(HEAD_BYTES / 4).for_each(|chunk| evidence.add(&Evidence::of(chunk)));
         if evidence.reading(evidence.order()).legal == 0
-            && let Some((of_frames, found)) = source_in_frames(bytes)
+            && let Some(found) = source_in_frames(bytes, wanted)
         {
-            (source, evidence) = (Some(of_frames), found);
+            (source, evidence, others) = (Some(found.framed), found.evidence, found.others);
         }
         let order = order.unwrap_or(evidence.order());
         let recorded = evidence.reading(order).hz.and_then(|hz| Rate::from_hz(hz, 1));
         let rate = (rate.or(recorded), rate.is_some());
-        let mut head = Head { evidence, source, order, rate, pairs: Vec::new(), is_correlated: false };
+        let mut head = Head { evidence, source, others, order, rate, pairs: Vec::new(), is_correlated: false };
         let mut correlator = head.correlator();
         correlator.push(bytes, bytes.len(), bytes.len() == input.len());
         head.pairs = correlator.found.pairs.all().to_vec();
@@ -261,8 +277,8 @@ impl Head {
             return PartFacts { first: None, end: part.end, anchors, is_tail_damaged };
         }
         let correlator = self.is_correlated.then(|| Box::new(self.correlator()));
-        let (evidence, pairs) = (self.evidence.clone(), self.pairs.clone());
-        let first = StreamFacts { evidence, source: self.source, pairs, correlator, ..StreamFacts::default() };
+        let (evidence, others, pairs) = (self.evidence.clone(), self.others.clone(), self.pairs.clone());
+        let first = StreamFacts { evidence, source: self.source, others, pairs, correlator, ..StreamFacts::default() };
         PartFacts { first: Some(first), end: part.end, anchors, is_tail_damaged }
     }
 }

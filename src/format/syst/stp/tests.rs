@@ -12,7 +12,7 @@ use super::packets::NibbleOrder;
 use super::predecode::{Predecoded, add_frame};
 use super::probe;
 use super::stream::Stream;
-use super::survey::source_in_frames;
+use super::survey::{self, Evidence, InFrames};
 use crate::format::Part;
 use crate::format::syst::decode::{Context, Decoder, Records};
 use crate::format::syst::decoded::{Notice, RecordKind};
@@ -343,6 +343,10 @@ proptest! {
     }
 }
 
+fn source_in_frames(sample: &[u8]) -> Option<(Framed, Evidence)> {
+    survey::source_in_frames(sample, None).map(|InFrames { framed, evidence, .. }| (framed, evidence))
+}
+
 /// A recording from the middle of frames has no full sync word before it either.
 #[test]
 fn frames_may_begin_anywhere() {
@@ -377,12 +381,37 @@ fn frames_may_begin_anywhere() {
     let (framed, _) = source_in_frames(&unnamed[20..]).expect("it has an ASYNC");
     assert_eq!(framed, Framed { source: tpiu::UNKNOWN, place: 4 });
     assert!(read_framed(&unnamed[20..], framed, usize::MAX >> 8).frames.len() >= 232);
+    // Where frames do not begin, bytes before a sync word name any source.
+    let synced: Vec<u8> = unnamed.chunks(192).flat_map(|frames| [frames, &tpiu::FULL_SYNC].concat()).collect();
+    let (framed, _) = source_in_frames(&synced[20..]).expect("it has an ASYNC");
+    assert_eq!(framed.source, tpiu::UNKNOWN);
+    assert!(read_framed(&synced[20..], framed, usize::MAX >> 8).frames.len() >= 224);
     // Streams that do not carry SyS-T are found, too, so that the report is about them; but that is no reason to take them for it.
     let other = file(&[0x0F, 0x10, 0, 0, 9, 9, 9, 9]);
     let (framed, evidence) = source_in_frames(&other).expect("it has an ASYNC");
     assert_eq!((framed.source, evidence.reading(evidence.order()).legal), (0x10, 0));
     assert!(probe(&other).is_none());
     assert!(source_in_frames(&wrap(vec![0x55; 3000])).is_none());
+}
+
+#[test]
+fn other_streams_in_frames_are_named() {
+    let (stream, messages) = framed_messages();
+    let mut file = Vec::new();
+    for (number, piece) in stream.chunks(40).enumerate() {
+        // The first source has less of its stream.
+        if number % 3 > 0 {
+            tpiu::wrap(piece, 7, &mut file);
+        }
+        tpiu::wrap(piece, 8, &mut file);
+        tpiu::wrap(&[0x55; 9], 9, &mut file);
+    }
+    for (wanted, source, other) in [(None, 8, 7), (Some(7), 7, 8), (Some(5), 8, 7)] {
+        let found = survey::source_in_frames(&file, wanted).expect("it has an ASYNC");
+        assert_eq!((found.framed.source, found.others.as_slice()), (source, [other].as_slice()), "{wanted:?}");
+        let whole = read_framed(&file, found.framed, usize::MAX >> 8).frames.len();
+        assert_eq!(whole == messages.len(), source == 8, "{whole} messages of source {source}");
+    }
 }
 
 /// A stream whose messages differ, and these. There is an ASYNC before each eighth one.
