@@ -173,9 +173,11 @@ fn records_that_never_came_are_lost() {
         // They come after the last status, all or some.
         (vec![on(0), calls(0..200), off(300), calls(200..300)], 0),
         (vec![on(0), calls(0..200), off(300), calls(220..300)], 20),
-        // They were captured before the first status, or since the last one.
+        // At the first status no more waited, or were lost before, than were missing: of 250 captured since, 50 did not arrive.
         (vec![on(100), calls(0..200), off(200)], 0),
-        (vec![on(50), calls(0..200), off(300)], 0),
+        (vec![on(50), calls(0..200), off(300)], 50),
+        (vec![on(500), calls(500..540), calls(600..700), on(700), calls(700..800), off(800)], 60),
+        // They may have been captured since the last status.
         (vec![on(0), calls(0..200), on(300)], 0),
         // Two packets that were damaged, as their lengths say; their records are not counted once more.
         (vec![off(0), calls(0..40), damaged(calls(40..80)), calls(80..300), off(300)], 40),

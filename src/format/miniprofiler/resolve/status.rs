@@ -4,6 +4,7 @@
 //! from the number of captured records, but the device counts a record when it captures it, and sends it later: records in its buffer are
 //! not lost. So two statuses are compared only if the buffer is not fuller at the second one, with a tolerance, since the fill is reported
 //! in whole percent. Exact are those at which no record waits: the device has captured none, or it has stopped and its buffer is empty.
+//! What is missing at such a stop, and was not at a status before it, is lost.
 
 use super::super::record::Status;
 use super::losses;
@@ -23,7 +24,6 @@ pub struct Counters {
     last: Option<Status>,
     /// The records missing at the last statuses; nothing of one with a fuller buffer than the status to compare with.
     recent: [Option<i64>; RECENT],
-    statuses: usize,
     /// The counters, unwrapped.
     overflows: u64,
     captured: u64,
@@ -92,10 +92,9 @@ impl InputState {
             false => 0,
         });
         let gone = missing - waiting.cast_signed();
-        let lost = match counters.exact {
-            Some(exact) if is_stopped => gone - exact,
-            _ => usual,
-        };
+        // No more were lost before the status to compare with than were missing there: some may have waited.
+        let lost_before = counters.exact.or(counters.base.map(|base| base.missing));
+        let lost = lost_before.filter(|_| is_stopped).map_or(usual, |before| gone - before);
         counters.base = Some(match counters.base {
             Some(base) if usage_percent > base.usage_percent => base,
             Some(base) if lost <= 0 && missing >= base.missing => Base { usage_percent, ..base },
@@ -107,10 +106,8 @@ impl InputState {
             _ => counters.exact.map(|exact| exact.saturating_add(lost.max(0))),
         };
         let is_comparable = !is_stopped && counters.base.is_some_and(|base| usage_percent <= base.usage_percent);
-        if let Some(place) = counters.recent.get_mut(counters.statuses % RECENT) {
-            *place = is_comparable.then_some(missing);
-        }
-        counters.statuses += 1;
+        counters.recent.rotate_left(1);
+        counters.recent[RECENT - 1] = is_comparable.then_some(missing);
         if let Ok(lost @ 1..) = u64::try_from(lost) {
             let kind = losses::RECORDS_LOST;
             out.ledger.enter(kind, offset, lost);
