@@ -1,8 +1,8 @@
 //! The text transport: `SYS-T RAW DATA: ` and a message in hex, anywhere in the lines of a console.
 //!
 //! One marker with its digits is one message. All other text is console text, except the rest of a message that other output interrupts
-//! (`interrupted.rs`) or that a terminal has wrapped (`wrapped.rs`), and *listings*, by which the library's example platform repeats its messages (`listing.rs`). Each line is judged by
-//! the input around it, so that it does not matter where parts begin.
+//! (`interrupted.rs`) or that a terminal has wrapped (`wrapped.rs`), and *listings*, by which the library's example platform repeats its
+//! messages (`listing.rs`). Each line is judged by the input around it, so that it does not matter where parts begin.
 
 mod hex;
 mod interrupted;
@@ -242,15 +242,14 @@ fn digits_after(input: &[u8], marker: usize) -> Range<usize> {
     start..start + rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count()
 }
 
-/// The message of these digits, if it goes on elsewhere.
+/// The message of these digits, if it goes on elsewhere; and where the lines end that follow and are of nothing else, or 0.
 #[inline]
-fn whole_message(input: &[u8], digits: Range<usize>) -> Option<Vec<u8>> {
-    let found = match is_interrupted(input, digits.end) {
-        true => find_rest(input, digits),
+fn whole_message(input: &[u8], digits: Range<usize>) -> Option<(usize, Vec<u8>)> {
+    match is_interrupted(input, digits.end) {
+        true => find_rest(input, digits).map(|(_, frame)| (0, frame)),
         false if may_be_wrapped(input, digits.end) => find_wrapped(input, digits),
         false => None,
-    };
-    found.map(|(_, frame)| frame)
+    }
 }
 
 /// Cuts text into pieces. `each` gets them in order, with their starts, and returns the number of a message's digits, which is not needed
@@ -331,6 +330,8 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
     // The next part accounts for bytes beyond this one.
     let own = |from: usize, len: usize| len.min(part.end.saturating_sub(from));
     let mut not_ok = 0;
+    // Where the lines of the last message end; unknown before the first one of the part.
+    let mut wrapped_end = None;
     if lines.head.1 > 0 {
         let context = Context { offset: (part.start + lines.head.0) as u64, len: lines.head.1, ..Context::default() };
         records.add_notice(Notice::OverlongLine, 0, context);
@@ -341,9 +342,10 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
         match piece {
             Piece::Console(line) => {
                 let context = Context { offset: offset as u64, len: line.len(), ..Context::default() };
+                let is_wrapped = || wrapped_end.map_or_else(|| is_wrapped_rest(part.input, offset, line), |end| offset < end);
                 match read_listed(part.input, offset, line) {
                     Listed::Repeated => {}
-                    Listed::Unlisted if is_rest(part.input, offset, line) || is_wrapped_rest(part.input, offset, line) => {}
+                    Listed::Unlisted if is_rest(part.input, offset, line) || is_wrapped() => {}
                     Listed::Only(frame) => not_ok += add(records, decoder, &frame, context, part.end),
                     Listed::Unlisted => {
                         // After a message, and after other bytes that are no text, the digits may be the rest of that message.
@@ -379,7 +381,9 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                 let len = BARE_MARKER.len() + usize::from(blank) + digits;
                 let context = Context { offset: offset as u64, len, ..Context::default() };
                 let end = offset + len;
-                if let Some(frame) = whole_message(part.input, end - digits..end) {
+                let whole = whole_message(part.input, end - digits..end);
+                wrapped_end = Some(whole.as_ref().map_or(0, |(end, _)| *end));
+                if let Some((_, frame)) = whole {
                     not_ok += add(records, decoder, &frame, context, part.end);
                     return digits;
                 }
@@ -465,7 +469,8 @@ fn scan(part: Part<'_>) -> MessageFacts {
                 let (digits, frame) = unhex(rest, &mut room);
                 if is_wanted {
                     let own = digits_after(part.input, lines.start + at);
-                    facts.add_frame(whole_message(part.input, own).as_deref().unwrap_or(frame), offset);
+                    let whole = whole_message(part.input, own);
+                    facts.add_frame(whole.as_ref().map_or(frame, |(_, frame)| frame), offset);
                 }
                 digits
             }
@@ -623,6 +628,10 @@ mod tests {
                 }
             }
         }
+        // The first line has fewer characters than bytes.
+        let line = format!("25 °C {marker}{summed}");
+        let wrapped: Vec<String> = line.chars().collect::<Vec<char>>().chunks(80).map(|line| line.iter().collect()).collect();
+        assert_eq!(listed(&wrapped.join("\n")), [console("25 °C "), text(lower)]);
         // Digits after a whole message are none of it; nor are those that do not make it whole.
         assert_eq!(listed(&format!("{marker}{HELLO}\nDEADBEEF\n")), [text("hello"), console("DEADBEEF")]);
         let cut = &body[..64];

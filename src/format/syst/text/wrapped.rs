@@ -35,13 +35,13 @@ pub(super) fn find_wrapped(input: &[u8], digits: Range<usize>) -> Option<(usize,
         let frame = unhex(digits, &mut room).1;
         (digits.len().is_multiple_of(2) && is_whole_message(frame, &collateral)).then(|| frame.to_vec())
     };
-    let width = line_before(input, digits.end)?.len();
+    let mut width = line_before(input, digits.end)?.len();
     let mut all = input.get(digits.clone())?.to_vec();
     if is_whole(&all).is_some() {
         return None;
     }
     let mut at = digits.end;
-    for _ in 0..LINES {
+    for number in 0..LINES {
         at += match input.get(at..)? {
             [b'\r', b'\n', ..] => 2,
             [] => return None,
@@ -56,14 +56,15 @@ pub(super) fn find_wrapped(input: &[u8], digits: Range<usize>) -> Option<(usize,
         all.extend_from_slice(rest.get(..len)?);
         match is_whole(&all) {
             Some(frame) => return Some((at, frame)),
-            None if len < width => return None,
-            None => {}
+            // The characters of the first line may have several bytes.
+            None if len < width && number > 0 => return None,
+            None => width = len,
         }
     }
     None
 }
 
-/// Whether a line of digits belongs to a wrapped message before it.
+/// Whether a line of digits belongs to a wrapped message before it. For a part's first lines: after a message it is known where it ends.
 pub(super) fn is_wrapped_rest(input: &[u8], offset: usize, line: &[u8]) -> bool {
     if !line.iter().all(u8::is_ascii_hexdigit) {
         return false;
