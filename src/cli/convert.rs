@@ -175,13 +175,21 @@ impl Converter<'_> {
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> anyhow::Result<JobTrace> {
         let plan = self.plan;
+        let check = || match opened.iter().zip(names(job, counts)).find(|(opened, _)| opened.input.was_cut_short()) {
+            Some((_, name)) => Err(anyhow::anyhow!("{} {}", name.for_people(), InputError::CutShort)),
+            None => Ok(()),
+        };
+        // The zeros in the place of the rest need not be read.
+        let mut progress = |read| progress(read) && check().is_ok();
         let damage = stored::damage(opened.iter().flat_map(|opened| opened.input.damages()));
         if plan.skip_unchanged
             && let Some(kept) = unchanged::find(plan, job, opened, sources, damage.as_deref())
         {
             let statistics = if plan.options.statistics {
                 let options = Options { team: Some(self.team.clone()), ..plan.options.clone() };
-                Some(Box::new(pipeline::statistics(sources, &options, false, progress)?.statistics))
+                let statistics = pipeline::statistics(sources, &options, false, &mut progress);
+                check()?;
+                Some(Box::new(statistics?.statistics))
             } else {
                 None
             };
@@ -205,12 +213,6 @@ impl Converter<'_> {
         // In a batch the other threads have traces of their own.
         let compressing_threads = if plan.jobs.len() > 1 { 1 } else { plan.reading.threads };
         let conversion = Conversion { recordings: &recordings, alignment: &alignment, options: &options, compressing_threads };
-        let check = || match opened.iter().zip(names(job, counts)).find(|(opened, _)| opened.input.was_cut_short()) {
-            Some((_, name)) => Err(anyhow::anyhow!("{} {}", name.for_people(), InputError::CutShort)),
-            None => Ok(()),
-        };
-        // The zeros in the place of the rest need not be read.
-        let mut progress = |read| progress(read) && check().is_ok();
         let written = plan.form.write(&job.output, &conversion, &check, &mut progress);
         // That it was stopped, or could not go on, is because of that.
         written.or_else(|error| check().and(Err(error))).map(JobTrace::Written)
