@@ -66,31 +66,41 @@ fn a_lost_change_of_the_core_is_known_from_the_times() {
     assert!(inferred >= 8 && restored >= 8, "{inferred} changes inferred, {restored} of 20 restored");
 }
 
-/// A target counts its losses on all cores together. The file of one core goes on longer than that of the other one.
+/// A target counts its losses on all cores together. The file of one core goes on longer than that of the other one, or begins earlier,
+/// before a reset.
 #[test]
 fn losses_that_the_files_of_all_cores_report_count_once() {
-    let plain = |counts: &[u32]| {
+    let plain = |sessions: &[&[u32]]| {
         let mut frames = Vec::new();
-        for (ts, &cnt) in (1..).map(|turn| turn * 1000).zip(counts) {
-            encode(&Record::DroppedEvtCnt { ts, cnt }, &mut frames);
-            (0..50).for_each(|n| encode(&Record::IsrEnter { ts: ts + n, isr_id: 3 }, &mut frames));
+        for counts in sessions {
+            encode(&Record::CoreId { ts: 0, core_id: 0 }, &mut frames);
+            for (ts, &cnt) in (1..).map(|turn| turn * 1000).zip(*counts) {
+                encode(&Record::DroppedEvtCnt { ts, cnt }, &mut frames);
+                (0..50).for_each(|n| encode(&Record::IsrEnter { ts: ts + n, isr_id: 3 }, &mut frames));
+            }
         }
         frames
     };
-    let superset = |counts: &[u32]| {
-        let (mut sequence, mut frames, mut dropped) = (Sequence::new(2, (1, 1), 0, 10), Vec::new(), 0);
-        for (ts, &count) in (1..).map(|turn| turn * 1000).zip(counts) {
-            (dropped..count).for_each(|_| sequence.lose(ts));
-            dropped = count;
-            (0..50).for_each(|n| sequence.event(0, ts + n, &Record::IsrEnter { ts: 0, isr_id: 3 }, &mut frames));
+    let superset = |sessions: &[&[u32]]| {
+        let mut frames = Vec::new();
+        for counts in sessions {
+            let (mut sequence, mut dropped) = (Sequence::new(2, (1, 1), 0, 10), 0);
+            for (ts, &count) in (1..).map(|turn| turn * 1000).zip(*counts) {
+                (dropped..count).for_each(|_| sequence.lose(ts));
+                dropped = count;
+                (0..50).for_each(|n| sequence.event(0, ts + n, &Record::IsrEnter { ts: 0, isr_id: 3 }, &mut frames));
+            }
         }
         frames
     };
-    let [short, long]: [&[u32]; 2] = [&[0, 0, 4], &[0, 0, 4, 4, 7, 7]];
-    for [one, other] in [[plain(short), plain(long)], [superset(short), superset(long)]] {
-        for inputs in [[(&one[..], 0), (&other[..], 1)], [(&other[..], 0), (&one[..], 1)]] {
-            let lost = |is_separate| -> u64 { resolved(&inputs, is_separate).2.iter().map(Ledger::at_least_lost).sum() };
-            assert_eq!((lost(false), lost(true)), (7, 4 + 7));
+    let cases: [([&[&[u32]]; 2], u64, u64); 2] =
+        [([&[&[0, 0, 4]], &[&[0, 0, 4, 4, 7, 7]]], 7, 4 + 7), ([&[&[0, 0, 0]], &[&[0, 0, 7, 7], &[0, 0, 0]]], 7, 7)];
+    for ([one, other], lost, lost_separately) in cases {
+        for [one, other] in [[plain(one), plain(other)], [superset(one), superset(other)]] {
+            for inputs in [[(&one[..], 0), (&other[..], 1)], [(&other[..], 0), (&one[..], 1)]] {
+                let sum = |is_separate| -> u64 { resolved(&inputs, is_separate).2.iter().map(Ledger::at_least_lost).sum() };
+                assert_eq!((sum(false), sum(true)), (lost, lost_separately));
+            }
         }
     }
 }

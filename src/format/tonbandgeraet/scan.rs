@@ -309,12 +309,17 @@ impl ScanFacts {
         if self.syncs > 0 && self.delta_frames >= self.plain_frames { Wire::Superset } else { Wire::Plain }
     }
 
-    /// The last count of events that the target dropped.
-    pub(super) fn dropped(&self) -> Option<u32> {
-        match self.wire() {
-            Wire::Plain => self.dropped,
-            Wire::Superset => self.sync_points.last().map(|sync| sync.dropped),
-        }
+    /// The number of its recordings, and the last count of events that the target dropped.
+    pub(super) fn dropped(&self) -> Option<(u64, u32)> {
+        let (starts, dropped) = match self.wire() {
+            Wire::Plain => (self.cores.iter().map(|core| core.at_time_zero).sum(), self.dropped),
+            Wire::Superset => {
+                let starts = self.sync_points.iter().filter(|sync| sync.starts).count();
+                (starts as u64, self.sync_points.last().map(|sync| sync.dropped))
+            }
+        };
+        // The start of the first one may be missing.
+        Some((starts.max(1), dropped?))
     }
 
     /// Removes records that are not metadata in the format, or not without FreeRTOS.

@@ -114,7 +114,8 @@ impl Resolver {
             }
         }
         let starts = vec![0; facts.len()];
-        // A target counts the events that it drops on all its cores: the file with the highest count says how many.
+        // A target counts the events that it drops on all its cores, from 0 after a reset: of the files with the most sessions, that with the
+        // highest count says how many.
         let highest =
             facts.iter().enumerate().max_by_key(|(index, facts)| (facts.dropped(), Reverse(*index))).map(|(index, _)| index);
         let inputs: Vec<InputState> = facts
