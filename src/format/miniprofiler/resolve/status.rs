@@ -4,7 +4,7 @@
 //! from the number of captured records, but the device counts a record when it captures it, and sends it later: records in its buffer are
 //! not lost. So two statuses are compared only if the buffer is not fuller at the second one, with a tolerance, since the fill is reported
 //! in whole percent. Exact are those at which no record waits: the device has captured none, or it has stopped and its buffer is empty.
-//! What is missing at such a stop, and was not at a status before it, is lost.
+//! Records that are missing at such a stop, and were not at a status before it, are lost.
 
 use super::super::record::Status;
 use super::losses;
