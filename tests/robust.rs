@@ -127,7 +127,7 @@ fn a_list_ends_where_its_file_is_cut_short() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_is_cut_short_is_not_unchanged() {
-    let desk = Desk::with("a.bin", &long_capture(20 << 20));
+    let desk = Desk::with("a.bin", &long_capture(30 << 20));
     assert!(piped(&desk).args(["a.bin", "-q"]).status().unwrap().success());
     let mut child = piped(&desk).args(["a.bin", "--skip-unchanged", "--report", "r.json", "--threads", "1"]).spawn().unwrap();
     let maps = format!("/proc/{}/maps", child.id());
@@ -135,7 +135,7 @@ fn a_file_that_is_cut_short_is_not_unchanged() {
         assert!(child.try_wait().unwrap().is_none());
     }
     // It compares the file with that of the trace first. If that takes longer, the file has changed.
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(Duration::from_millis(100));
     File::options().write(true).open(desk.path("a.bin")).unwrap().set_len(4096).unwrap();
     fails(&child.wait_with_output().unwrap(), 1, &["a.bin was not converted", "was cut short while it was read"]);
 }

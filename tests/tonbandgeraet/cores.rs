@@ -70,7 +70,8 @@ fn a_lost_change_of_the_core_is_known_from_the_times() {
 /// before a reset.
 #[test]
 fn losses_that_the_files_of_all_cores_report_count_once() {
-    let plain = |sessions: &[&[u32]]| {
+    type Sessions<'a> = &'a [&'a [u32]];
+    let plain = |sessions: Sessions<'_>| {
         let mut frames = Vec::new();
         for counts in sessions {
             encode(&Record::CoreId { ts: 0, core_id: 0 }, &mut frames);
@@ -81,7 +82,7 @@ fn losses_that_the_files_of_all_cores_report_count_once() {
         }
         frames
     };
-    let superset = |sessions: &[&[u32]]| {
+    let superset = |sessions: Sessions<'_>| {
         let mut frames = Vec::new();
         for counts in sessions {
             let (mut sequence, mut dropped) = (Sequence::new(2, (1, 1), 0, 10), 0);
@@ -93,7 +94,7 @@ fn losses_that_the_files_of_all_cores_report_count_once() {
         }
         frames
     };
-    let cases: [([&[&[u32]]; 2], u64, u64); 2] =
+    let cases: [([Sessions<'_>; 2], u64, u64); 2] =
         [([&[&[0, 0, 4]], &[&[0, 0, 4, 4, 7, 7]]], 7, 4 + 7), ([&[&[0, 0, 0]], &[&[0, 0, 7, 7], &[0, 0, 0]]], 7, 7)];
     for ([one, other], lost, lost_separately) in cases {
         for [one, other] in [[plain(one), plain(other)], [superset(one), superset(other)]] {
