@@ -127,13 +127,13 @@ impl Deframer {
     /// As [`Deframer::each`], but after a full sync word within a frame the source is not known.
     fn each_of_known(&mut self, bytes: &[u8], mut each: impl FnMut(u8, u8, usize)) {
         let mut start = 0;
-        for piece in bytes.split_inclusive(|&byte| byte == SYNC_END) {
-            let breaks = self.breaks;
+        for end in memchr::memchr_iter(SYNC_END, bytes).map(|at| at + 1).chain([bytes.len()]) {
+            let (piece, breaks) = (bytes.get(start..end).unwrap_or(&[]), self.breaks);
             self.each(piece, |source, byte, index, _| each(source, byte, start + index));
             if self.breaks > breaks {
                 self.source = UNKNOWN;
             }
-            start += piece.len();
+            start = end;
         }
     }
 
