@@ -101,6 +101,8 @@ impl Statistics {
         }
         let status;
         (status, state.wait) = state.scheduling.leave(entity);
+        // Whoever states each wait did not wait now.
+        state.preemptions += u64::from(status == TaskStatus::Ready);
         if status == TaskStatus::Undecided {
             let order = entities.priority_order(next);
             state.scheduling.note_running(state.priority, next_priority, is_idle(next, entities), order);

@@ -453,6 +453,36 @@ fn a_pre_emption_counts_if_its_end_is_not_seen() {
     assert_eq!(of_low(&[&until_end[..3], &[(20, SwitchedIn(IDLE))]].concat()), (Some(0), Some(0)));
 }
 
+/// As ThreadX records it. What was left before a part is not of that part.
+#[test]
+fn who_states_each_wait_and_leaves_without_one_was_preempted() {
+    use EventKind::SwitchedIn;
+    let mut entities = entities();
+    let stating = Task { number: 4, name: None, kind: TaskKind::Normal, session: 0, waits: RecordedWaits::All };
+    let task = entities.add_task(stating).unwrap();
+    let preemptions = |from_ns| {
+        let mut statistics = Statistics::new(false);
+        statistics.limit_to(from_ns, u64::MAX);
+        let events = [
+            (0, SwitchedIn(task)),
+            (10, SwitchedIn(LOW)),
+            (20, SwitchedIn(task)),
+            (30, waits(WaitReason::Delay, None)),
+            (32, SwitchedIn(LOW)),
+            (40, ready(task)),
+            (42, SwitchedIn(task)),
+            (50, SwitchedIn(LOW)),
+        ];
+        let events = events.map(|(time, kind)| Event { time: Nanos(time), core: CoreId(0), kind }).to_vec();
+        statistics.consume(&EventBatch { events, ..EventBatch::default() }, &entities);
+        statistics.finish();
+        let report = statistics.report(&entities);
+        let of_task = report.tasks.iter().find(|task| task.number == 4).unwrap();
+        (of_task.preemptions, of_task.ready_ns)
+    };
+    assert_eq!([0, 15].map(preemptions), [(Some(2), Some(12)), (Some(1), Some(7))]);
+}
+
 #[test]
 fn readiness_that_is_not_recorded_is_not_zero() {
     let mut entities = entities();
