@@ -31,7 +31,7 @@ pub(super) struct DiffArgs {
 
     /// Exit with 3 if something got worse by more than this, e.g. `5%`, or if there is nothing to compare
     ///
-    /// Single events (minima, maxima) and changes within the noise do not fail unless --only names them.
+    /// Single events (minima, maxima) and changes within the noise do not fail, unless --only names them and the base is not of several runs.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, allow_hyphen_values = true)]
     pub(super) fail_over: Option<f64>,
 

@@ -5,13 +5,13 @@
 //!
 //! Two recordings of the same firmware differ as well. So a change is *noise* if it is of a single event (a minimum or maximum), or within
 //! [`EVIDENT`] standard errors, which follow from the samples behind a figure or from the runs of a baseline. Noise is listed last, makes no
-//! headline, and fails nothing unless it is asked for by name.
+//! headline, and fails nothing unless it is asked for by name and no runs say how much it differs.
 
 use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use super::figures::{Figure, path, quoted};
+use super::figures::{Figure, Runs, path, quoted};
 use super::list::{NAMELESS, Nature, Unit, Worse};
 use super::rule::{Pattern, Selector};
 
@@ -103,7 +103,7 @@ pub struct Change {
     pub direction: Direction,
     /// Whether it is more for the worse than is allowed.
     pub is_too_much: bool,
-    /// How many standard errors the change is, or standard deviations between the runs of a baseline; `null` if that is not known.
+    /// How many standard errors the change is, or spreads of the runs of a baseline; `null` if that is not known.
     pub evidence: Option<f64>,
     /// How many runs the base has; `null` if it is a single recording.
     pub base_runs: Option<u64>,
@@ -333,7 +333,7 @@ fn change(base: &Figure, new: &Figure, options: &DiffOptions) -> Option<Change> 
         None => metric.nature == Nature::Extreme && base_runs.is_none(),
     };
     let is_too_much = direction == Direction::Worse
-        && (!is_noise || !options.only.is_empty())
+        && (!is_noise || (!options.only.is_empty() && base_runs.is_none()))
         && options.fail_over_percent.is_some_and(|limit| change_percent.is_none_or(|percent| percent.abs() > limit));
     Some(Change {
         metric: path(metric, &new.name),
@@ -353,14 +353,26 @@ fn change(base: &Figure, new: &Figure, options: &DiffOptions) -> Option<Change> 
     })
 }
 
-/// How many standard errors or deviations lie between two figures, and how many runs the base has.
+/// How many standard errors or spreads lie between two figures, and how many runs the base has.
 fn evidence(base: &Figure, new: &Figure) -> (Option<f64>, Option<u64>) {
     let difference = (new.value.as_f64() - base.value.as_f64()).abs();
-    let runs = base.runs.map(|runs| runs.count).filter(|count| *count > 1);
-    let error = match base.runs {
-        Some(of) if of.count > 1 => Some(of.stddev),
+    let runs = base.runs.filter(|runs| runs.count > 1);
+    let error = match runs {
+        Some(runs) => Some(spread(runs, new.uncertainty)),
         // The greatest of many events has no error that follows from their number.
-        _ => base.uncertainty.zip(new.uncertainty).map(|(one, other)| one.hypot(other)),
+        None => base.uncertainty.zip(new.uncertainty).map(|(one, other)| one.hypot(other)),
     };
-    (error.filter(|error| *error > 0.0).map(|error| difference / error), runs)
+    (error.filter(|error| *error > 0.0).map(|error| difference / error), runs.map(|runs| runs.count))
+}
+
+/// How much another run differs from the mean of these: [`EVIDENT`] times as much is as rare with few runs as with many.
+fn spread(runs: Runs, uncertainty: Option<f64>) -> f64 {
+    /// Student's distribution beside the normal one, at [`EVIDENT`] deviations, of two runs and more.
+    const FEW: [f64; 8] = [78.6, 6.4, 3.07, 2.21, 1.84, 1.63, 1.51, 1.43];
+    let count = runs.count as f64;
+    let few = usize::try_from(runs.count - 2).ok().and_then(|place| FEW.get(place)).copied();
+    let by_runs = runs.stddev * few.unwrap_or(1.0 + 3.3 / (count - 1.0));
+    // Few runs may be alike by chance. But the samples of one say how much they are expected to differ.
+    let deviation = uncertainty.map_or(by_runs, |uncertainty| by_runs.min(runs.stddev.max(uncertainty)));
+    deviation * (1.0 + 1.0 / count).sqrt()
 }

@@ -435,7 +435,10 @@ fn metric(section: &str, given: &Segment) -> Result<(&'static Metric, Option<Sca
     // A slip in the name is found with any unit.
     let stem = ["_us", "_ms", "_s"].iter().find_map(|unit| given.text.strip_suffix(unit).map(|stem| format!("{stem}_ns")));
     let near = nearest(&given.text, names.iter().map(String::as_str))
-        .or_else(|| stem.as_ref().and_then(|stem| nearest(stem, names.iter().map(String::as_str))));
+        .or_else(|| stem.as_ref().and_then(|stem| nearest(stem, names.iter().map(String::as_str))))
+        .or_else(|| {
+            names.iter().find(|name| name.strip_prefix(&given.text).is_some_and(|unit| unit.starts_with('_'))).map(String::as_str)
+        });
     let hint = near.map_or(String::new(), |near| format!(", perhaps {near}"));
     let whose = if section.is_empty() { "of a recording".into() } else { format!("of {section}") };
     let message = format!("there is no metric {:?} {whose}{hint}; there are: {}", given.text, names.join(", "));

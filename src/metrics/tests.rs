@@ -143,6 +143,7 @@ fn what_is_no_rule_says_what_would_be_one() {
             "there is no metric \"cpu_precent\" of task, perhaps cpu_percent; there are: cpu_percent, run_ns",
         ),
         ("latency.control.p9_us < 4", 16, "perhaps p99_ns"),
+        ("core.0.load < 4", 7, "perhaps load_percent"),
         ("loses == 0", 0, "there is no metric \"loses\" of a recording, perhaps losses"),
         ("tasks.control.cpu_percent < 4", 0, "there is no section \"tasks\", perhaps task; there are: core, task"),
         ("task.cpu_percent < 4", 5, "a name is missing: task.NAME.cpu_percent"),
@@ -487,9 +488,46 @@ fn a_baseline_knows_how_runs_differ() {
     let base = saved.figures;
     let cpu = base.iter().find(|figure| figure.path() == "task.a.cpu_percent").unwrap();
     assert!((cpu.value.as_f64() - 10.0).abs() < 1e-9 && (cpu.runs.unwrap().stddev - 1.0).abs() < 1e-9);
-    let of = |run_ns| diff(&base, &recording(&[("a", run_ns, &[])]), &DiffOptions::default());
-    assert!(of(1_150_000).worst().is_none(), "within the spread of the runs");
-    assert_eq!(text::worst(&of(1_500_000)).unwrap(), "task a: CPU 10 % → 15 % (+50.0 %, 5.0 spreads)");
+    let options = |only: &[&str]| DiffOptions {
+        fail_over_percent: Some(5.0),
+        only: only.iter().map(|&only| only.to_owned()).collect(),
+        ..DiffOptions::default()
+    };
+    let of = |base: &[Figure], run_ns| diff(base, &recording(&[("a", run_ns, &[])]), &options(&["task.*.cpu_percent"]));
+    // Of three runs, the deviation is hardly known: Student's distribution has 19.2 of them where the normal one has 3.
+    let near = of(&base, 1_500_000);
+    assert_eq!((near.worst(), near.noise(), near.is_too_much), (None, 1, false));
+    let far = of(&base, 3_500_000);
+    assert_eq!(text::worst(&far).unwrap(), "task a: CPU 10 % → 35 % (+250.0 %, 3.4 spreads)");
+    assert!(far.is_too_much);
+    // Of many, it is.
+    let runs: Vec<_> = (0..60).map(|index| run([1_000_000, 1_100_000, 900_000][index % 3])).collect();
+    let many = BaselineFile::new("1.2.3", &runs).into_figures();
+    assert!(of(&many, 1_200_000).worst().is_none());
+    assert_eq!(text::worst(&of(&many, 1_500_000)).unwrap(), "task a: CPU 10 % → 15 % (+50.0 %, 5.7 spreads)");
+}
+
+/// The samples of a run say how much runs are expected to differ, so few of them are enough.
+#[test]
+fn few_runs_are_enough_where_samples_are_many() {
+    use super::baseline::BaselineFile;
+    let run = |mean_ns: u64| {
+        let mut rx = task("rx", 1_000_000, &[mean_ns; 100]);
+        rx.latency.stddev_ns = Some(100_000);
+        let statistics = StatisticsReport { last_ns: Some(10_000_000), tasks: vec![rx], ..StatisticsReport::default() };
+        figures(&statistics, Losses::default())
+    };
+    let runs = [500_000, 500_100, 500_200].map(|mean_ns| ("x.bin".to_owned(), run(mean_ns)));
+    let base = BaselineFile::new("1.2.3", &runs).into_figures();
+    let options = DiffOptions { only: vec!["latency.rx.mean_ns".into()], ..DiffOptions::default() };
+    let is_noise = |mean_ns| diff(&base, &run(mean_ns), &options).changes[0].is_noise;
+    // Beyond what Student makes of the deviation of 100 ns.
+    assert!(!is_noise(512_000));
+    // Here the standard error of 10 us is less than that.
+    let runs = [495_000, 500_000, 505_000].map(|mean_ns| ("x.bin".to_owned(), run(mean_ns)));
+    let base = BaselineFile::new("1.2.3", &runs).into_figures();
+    let is_noise = |mean_ns| diff(&base, &run(mean_ns), &options).changes[0].is_noise;
+    assert_eq!([520_000, 540_000].map(is_noise), [true, false]);
 }
 
 /// How much a figure is worth does not depend on whether the base is the recording or a baseline of it alone.
