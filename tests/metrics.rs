@@ -1,7 +1,7 @@
 //! Budgets and differences of real recordings, by the built program: who got slower is named.
 #![cfg(unix)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -475,7 +475,16 @@ fn whatever_was_saved_can_be_the_base() {
     assert!(said.contains("base.json: a baseline of 3 runs\n"), "{said}");
     let (status, _, error) = run(&format!("baseline after.bin {}", path("base.json")));
     assert!(status == 1 && error.contains("base.json is a baseline of several runs"), "{error}");
-    for base in ["base.json", "report.json", "report.ndjson", "base.json.gz", "report.json.zst"] {
+    // As editors, PowerShell's `>` and `jq -S` leave it.
+    let text = fs::read_to_string(path("base.json")).unwrap();
+    fs::write(path("bom.json"), format!("\u{feff}{text}")).unwrap();
+    let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+    fs::write(path("utf16.json"), units.flat_map(u16::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+    let sorted: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap();
+    fs::write(path("sorted.json"), serde_json::to_string(&sorted).unwrap()).unwrap();
+    for base in
+        ["base.json", "report.json", "report.ndjson", "base.json.gz", "report.json.zst", "bom.json", "utf16.json", "sorted.json"]
+    {
         let (status, said, error) = run(&format!("diff -q --fail-over 50% {} after.bin", path(base)));
         assert_eq!(status, 3, "{base}: {said}{error}");
         assert!(error.contains("task filter: CPU 2."), "{base}: {error}");

@@ -154,7 +154,7 @@ pub fn is_compressed(head: &[u8]) -> bool {
 #[cfg(feature = "compress")]
 pub const COMPRESSED_HEAD_BYTES: usize = 192 << 10;
 
-/// The first bytes of the content of a file, from the file's first bytes: decompressed if they are compressed.
+/// The first bytes of the content of a file, from the file's first bytes: decompressed if they are compressed, and in UTF-8 if they are text in UTF-16.
 #[cfg(feature = "compress")]
 #[must_use]
 pub fn beginning(head: &[u8]) -> Vec<u8> {
@@ -167,6 +167,7 @@ pub fn beginning(head: &[u8]) -> Vec<u8> {
         Some(Layer::Zstd) => {
             zstd::stream::read::Decoder::with_buffer(head).and_then(|mut decoder| begin(&mut decoder, &mut start))
         }
+        Some(Layer::Utf16) => return text_mode::beginning_of_utf16(head),
         _ => return head.to_vec(),
     };
     start

@@ -168,6 +168,12 @@ pub(super) fn looks_like_utf16(bytes: &[u8]) -> bool {
     all + 1 >= units(sample).count() && all >= CASES_MIN && latin > all / 2
 }
 
+/// The beginning of the text in UTF-8.
+#[cfg(feature = "compress")]
+pub(super) fn beginning_of_utf16(head: &[u8]) -> Vec<u8> {
+    char::decode_utf16(units(head).take(4096)).map_while(Result::ok).collect::<String>().into_bytes()
+}
+
 /// Writes the text in UTF-8.
 pub(super) fn decode_utf16(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, InputError> {
     let (mut text, mut count) = (String::new(), u64::from(!source.len().is_multiple_of(2)));

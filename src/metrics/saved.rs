@@ -66,6 +66,9 @@ struct Line {
 /// How a report in lines begins.
 const LINES: &[u8] = b"{\"files\":[";
 
+/// The first field of such a file, as it is written or in order of the alphabet.
+const FIRST_FIELDS: [&[u8]; 4] = [b"\"schema_version\"", b"\"figures\"", b"\"inputs\"", b"\"recordings\""];
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Input {
@@ -86,9 +89,14 @@ struct Loss {
 /// Whether a file looks like saved statistics: recognised by content, as recordings are.
 #[must_use]
 pub fn is_saved(bytes: &[u8]) -> bool {
-    let start = bytes.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(bytes.len());
-    let head = &bytes[start..bytes.len().min(start + 200)];
-    head.starts_with(LINES) || head.starts_with(b"{") && head.windows(16).any(|window| window == b"\"schema_version\"")
+    let text = text_of(bytes);
+    let fields = text.strip_prefix(b"{").unwrap_or_default().trim_ascii_start();
+    text.starts_with(LINES) || FIRST_FIELDS.iter().any(|field| fields.starts_with(field))
+}
+
+/// Without a byte order mark and spaces, as editors and tools put them before the text.
+fn text_of(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes).trim_ascii_start()
 }
 
 /// The figures of a saved file.
@@ -109,7 +117,8 @@ pub struct Saved {
 /// # Errors
 /// When they are no statistics of one recording.
 pub fn read(bytes: &[u8]) -> Result<Saved, SavedError> {
-    if bytes.trim_ascii_start().starts_with(LINES) {
+    let bytes = text_of(bytes);
+    if bytes.starts_with(LINES) {
         return read_one(read_lines(bytes).map_err(SavedError::OtherJson)?);
     }
     let file: File = serde_json::from_slice(bytes).map_err(SavedError::OtherJson)?;
