@@ -448,6 +448,24 @@ fn split_recordings_become_one_trace() {
     assert!(!desk.names().contains(&"other".to_string()));
 }
 
+/// What is wrong with one of them first, and once.
+#[test]
+fn a_recording_that_cannot_be_read_is_one_message() {
+    let desk = Desk::new();
+    desk.put("left.bin", &capture(9));
+    desk.put("right.bin", &capture(9));
+    desk.put("other.txt", &fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo/console.txt")).unwrap());
+    desk.put("b.toml", b"rules = ['losses >= 0']");
+    for command in ["", "stats", "info", "check -b b.toml"] {
+        let said = desk.run(&format!("{command} -q left.bin@0 right.bin@1 gone.bin@2")).ends(1).stderr;
+        let [first, second] = said.lines().collect::<Vec<_>>()[..] else { panic!("{command}: {said}") };
+        assert!(first.starts_with("error: gone.bin cannot be opened"), "{command}: {said}");
+        assert_eq!(second, "error: left.bin, right.bin are one recording with an input that cannot be used", "{command}");
+        let said = desk.run(&format!("{command} -q left.bin@0 other.txt@1")).ends(1).stderr;
+        assert!(said.starts_with("error: left.bin, other.txt ") && said.lines().count() == 1, "{command}: {said}");
+    }
+}
+
 #[test]
 fn the_clock_can_be_named() {
     let desk = Desk::with("run.bin", &capture(42));

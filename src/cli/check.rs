@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::args::{MoreInputs, ReadArgs};
 use super::plan::{Place, PlanError, Recordings, SourceName, Verbosity, path_text, plan_many, reading, shown};
 use super::recording_figures::{PartArgs, Summaries, measure, report_problems, write_contents, write_junit, write_result};
-use super::{Status, say};
+use super::{Status, fail, say};
 use crate::metrics::budget::Budget;
 use crate::metrics::check::{Outcome, Verdict, check};
 use crate::metrics::{Figure, list, text};
@@ -113,7 +113,7 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     let dataset = super::runs::dataset_of(&args.inputs, &args.runs)?;
     #[cfg(feature = "export")]
     if let (Some(dataset), None) = (dataset, &args.budget) {
-        return super::runs::main(args, dataset, &Budget::default(), &output);
+        return super::runs::main(args, dataset, &Budget::default(), &output, junit_output.as_ref());
     }
     let Some(path) = &args.budget else { return Err(PlanError::usage("name the budget with --budget FILE")) };
     let refused = |error: &dyn std::fmt::Display| PlanError::File(format!("the budget {} cannot be read: {error}", shown(path)));
@@ -122,7 +122,7 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     let budget = Budget::parse(&text).map_err(|error| PlanError::File(format!("{}: {error}", shown(path))))?;
     #[cfg(feature = "export")]
     if let Some(dataset) = dataset {
-        return super::runs::main(args, dataset, &budget, &output);
+        return super::runs::main(args, dataset, &budget, &output, junit_output.as_ref());
     }
     let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &outputs, &args.read, vec![path.clone()])?;
     let reading = reading(&args.read)?;
@@ -154,6 +154,9 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
         checked.push(Checked { name, seconds: started.elapsed().as_secs_f64(), inputs, verdicts, note });
     }
     summaries.say_table();
+    if checked.is_empty() && status == Status::Done {
+        status = fail("nothing was checked: no input is in a known format");
+    }
     let text_out = if args.json {
         let (schema_version, tool_version) = (SCHEMA_VERSION, TOOL_VERSION);
         let broken = checked.iter().flat_map(|one| one.verdicts.iter().flatten()).filter(|verdict| verdict.is_broken()).count();
@@ -179,7 +182,7 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     };
     let is_any_read = checked.iter().any(|one| one.verdicts.is_some());
     let status = write_contents(&output, "the verdicts", text_out, status, is_any_read);
-    let Some(junit) = &args.junit else { return Ok(status) };
+    let Some(junit) = &junit_output else { return Ok(status) };
     Ok(write_junit(junit, &checked.iter().map(Checked::suite).collect::<Vec<Suite>>(), status))
 }
 

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use super::output::{create_dir, is_denied};
 use super::plan::{ConvertPlan, Job, Place, SourceName, Verbosity, directory_of, path_text};
-use super::source::{Opened, OpenedTogether, blame, name_in_sentence, with_sources};
+use super::source::{NO_EVENT, Opened, OpenedTogether, PART_OF_UNUSABLE, blame, blame_together, name_in_sentence, with_sources};
 use super::trace_file::{Conversion, Written};
 use super::{Status, merging, unchanged};
 use crate::input::InputError;
 use crate::model::Certainty;
 use crate::pipeline::{self, Options, Progress, Source, Team};
 use crate::report::stored::{self, StoredReport};
-use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visible, visible_lines};
+use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visible};
 use crate::stats::report::StatisticsReport;
 use crate::stats::text;
 
@@ -94,8 +94,8 @@ impl Converter<'_> {
 
     fn try_convert(&self, job: &Job, progress: &mut dyn FnMut(Progress) -> bool, started: Instant) -> Outcome {
         let unusable = |inputs| match job.merge {
-            Some(_) => failed(inputs, ["was", "were"], "to be in one trace with an input that cannot be used"),
-            None => failed(inputs, ["is", "are"], "one recording with an input that cannot be used"),
+            Some(_) => failed(inputs, "was to be in one trace with an input that cannot be used"),
+            None => failed(inputs, PART_OF_UNUSABLE),
         };
         if job.problems.iter().any(Option::is_some) {
             let mut inputs: Vec<InputReport> = job.sources.iter().map(Opened::unopened).collect();
@@ -121,7 +121,7 @@ impl Converter<'_> {
                 inputs.iter_mut().zip(&opened).for_each(|(input, opened)| opened.warn_of_format(input));
                 if inputs.iter().all(|input| input.events == 0 || input.frames_ok == 0) {
                     inputs.iter_mut().zip(&opened).for_each(|(input, opened)| opened.blame_no_events(input));
-                    return failed(inputs, ["gives", "give"], "no event");
+                    return failed(inputs, NO_EVENT);
                 }
                 let mut statistics = converted.statistics.into_iter();
                 if let Some(plan) = &job.merge {
@@ -139,7 +139,7 @@ impl Converter<'_> {
             }
             Err(error) => {
                 let advice = if is_denied(&error) { "; -o names another place" } else { "" };
-                return failed(inputs, ["was", "were"], &format!("not converted: {error:#}{advice}"));
+                return failed(inputs, &format!("was not converted: {error:#}{advice}"));
             }
         };
         for input in &mut inputs {
@@ -258,19 +258,9 @@ fn where_time_went(statistics: &StatisticsReport) -> String {
     tables.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("  {line}\n") }).collect()
 }
 
-/// Ends a job whose output was not written. Inputs that have no error of their own get a reason: a verb for one and for several of
-/// them, and the rest of the sentence, which people read once.
-fn failed(mut inputs: Vec<InputReport>, [verb, verb_of_several]: [&str; 2], rest: &str) -> Outcome {
-    let (blamed, others): (Vec<&mut InputReport>, Vec<_>) = inputs.iter_mut().partition(|input| input.error.is_none());
-    let mut messages: String = others.into_iter().map(|input| summary(input, false)).collect();
-    let mut names: Vec<String> = blamed.iter().map(|input| name_in_sentence(input)).collect();
-    blamed.into_iter().for_each(|input| blame(input, &format!("{verb} {rest}")));
-    // A memory image may hold several.
-    names.dedup();
-    if !names.is_empty() {
-        let verb = if names.len() > 1 { verb_of_several } else { verb };
-        messages += &format!("error: {} {verb} {}\n", names.join(", "), visible_lines(rest));
-    }
+/// Ends a job whose output was not written. Inputs that have no error of their own get a reason.
+fn failed(mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
+    let messages = blame_together(&mut inputs, reason);
     Outcome { status: Status::Failed, inputs, trace: TraceReport::default(), merged: Vec::new(), messages }
 }
 

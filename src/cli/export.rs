@@ -30,7 +30,7 @@ use crate::metrics::figures;
 use crate::model::counted;
 use crate::pipeline::{self, EventDetail, Options, Team};
 use crate::report::stats::Recording;
-use crate::report::{TOOL_VERSION, indented_json, stored, summary};
+use crate::report::{TOOL_VERSION, indented_json, stored};
 
 #[derive(Debug, ClapArgs)]
 #[command(group = ArgGroup::new("form").required(true))]
@@ -463,15 +463,15 @@ impl Export<'_> {
                 pipeline::statistics(sources, options, false, &mut |_| true)
             }
         });
-        if gathered.is_none() {
+        if let Err(failure) = &gathered {
             if self.skips && inputs.iter().all(|input| input.unrecognised) {
                 done.skipped += 1;
                 return Ok(());
             }
-            self.meter.say_above(&inputs.iter().map(|input| summary(input, false)).collect::<String>());
+            self.meter.say_above(failure);
         }
-        *if gathered.is_some() { &mut done.exported } else { &mut done.unread } += 1;
-        done.empty += usize::from(gathered.as_ref().is_some_and(|gathered| !gathered.warnings.is_empty()));
+        *if gathered.is_ok() { &mut done.exported } else { &mut done.unread } += 1;
+        done.empty += usize::from(gathered.as_ref().is_ok_and(|gathered| !gathered.warnings.is_empty()));
         let recording = Recording::new(inputs, None);
         let figures = gathered.map(|gathered| figures(&gathered.statistics, losses_of(&recording))).unwrap_or_default();
         Ok(rows.end(&planned.labels, &recording, &figures)?)

@@ -9,7 +9,7 @@ use super::args::{MoreInputs, ReadArgs};
 use super::plan::{Place, PlanError, Reading, Recordings, SourceName, Verbosity, plan_many, reading};
 use super::progress::ProgressMeter;
 use super::recording_figures::{Summaries, report_problems, write_contents};
-use super::source::{OpenedTogether, blame};
+use super::source::{OpenedTogether, blame_together};
 use crate::pipeline::{self, Options, Surveyed};
 use crate::report::info::{InfoFile, RecordingInfo};
 use crate::report::summary;
@@ -42,11 +42,12 @@ pub(super) fn main(args: &InfoArgs) -> Result<Status, PlanError> {
     let output = Place::of_result(args.output.as_deref());
     let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], &args.read, Vec::new())?;
     let reading = reading(&args.read)?;
-    let infos: Vec<RecordingInfo> = recordings.iter().map(|sources| survey(sources, &reading)).collect();
+    let (infos, failures): (Vec<RecordingInfo>, Vec<Option<String>>) =
+        recordings.iter().map(|sources| survey(sources, &reading)).unzip();
     let mut summaries = Summaries::new(1, args.more.skip_unrecognised, reading.verbosity);
     let mut status = report_problems(&problems);
-    for info in infos.iter().filter(|info| info.contents.is_none()) {
-        summaries.say(&info.inputs, summary);
+    for (info, failure) in infos.iter().zip(&failures).filter(|(_, failure)| failure.is_some()) {
+        summaries.say(&info.inputs, failure.as_ref(), summary);
         status = if summaries.skips(&info.inputs) { status } else { Status::Failed };
     }
     let is_any_read = infos.iter().any(|info| info.contents.is_some());
@@ -59,8 +60,8 @@ pub(super) fn main(args: &InfoArgs) -> Result<Status, PlanError> {
     Ok(write_contents(&output, "the contents", text, status, is_any_read))
 }
 
-/// The contents of one recording. Without contents, its inputs have the reason.
-fn survey(sources: &[SourceName], reading: &Reading) -> RecordingInfo {
+/// The contents of one recording, or a message in their place; then its inputs have the reason, too.
+fn survey(sources: &[SourceName], reading: &Reading) -> (RecordingInfo, Option<String>) {
     let together = OpenedTogether::open(sources, reading, &reading.read_options(&Place::Standard));
     let options = Options { threads: reading.threads, ..Options::default() };
     let meter = ProgressMeter::new(reading);
@@ -70,11 +71,11 @@ fn survey(sources: &[SourceName], reading: &Reading) -> RecordingInfo {
         Ok(Surveyed { inputs: summaries, contents }) => {
             inputs.iter_mut().zip(&summaries).for_each(|(report, summary)| report.enter_summary(summary));
             inputs.iter_mut().zip(&opened).for_each(|(report, opened)| opened.warn_of_format(report));
-            RecordingInfo::new(inputs, Some(contents))
+            (RecordingInfo::new(inputs, Some(contents)), None)
         }
         Err(reason) => {
-            inputs.iter_mut().for_each(|input| blame(input, &reason));
-            RecordingInfo::new(inputs, None)
+            let failure = blame_together(&mut inputs, &reason);
+            (RecordingInfo::new(inputs, None), Some(failure))
         }
     }
 }

@@ -3,14 +3,13 @@
 
 use std::fs;
 use std::io::{self, BufRead};
-use std::path::Path;
 
 use clap::Args;
 
 use super::output::{write_report, write_text};
 use super::plan::{Place, PlanError, Reading, SourceName, Verbosity, check_times};
 use super::progress::ProgressMeter;
-use super::source::{OpenedTogether, blame, name_in_sentence};
+use super::source::{NO_EVENT, OpenedTogether, blame_together, name_in_sentence};
 use super::values::parse_time;
 use super::{Status, color, fail, say, say_as_is};
 use crate::input::{Input, ReadOptions, beginning};
@@ -74,19 +73,19 @@ pub(super) fn measure(
                     Some(runs) => format!("{name}: a baseline of {}\n", counted(runs, "run")),
                     None => format!("{name}: statistics that were saved, of {}\n", counted(events, "event")),
                 };
-                summaries.say(std::slice::from_ref(&report), |_, _| line.clone());
+                summaries.say(std::slice::from_ref(&report), None, |_, _| line.clone());
                 (vec![report], Some(figures))
             }
             Err(reason) => {
                 report.error = Some(format!("{name} {reason}"));
-                summaries.say(std::slice::from_ref(&report), summary);
+                summaries.say(std::slice::from_ref(&report), Some(&summary(&report, false)), summary);
                 (vec![report], None)
             }
         };
     }
     let (inputs, gathered) = gather(sources, reading, options, output, false);
-    summaries.say(&inputs, summary);
-    let Some(gathered) = gathered else { return (inputs, None) };
+    summaries.say(&inputs, gathered.as_ref().err(), summary);
+    let Ok(gathered) = gathered else { return (inputs, None) };
     let recording = Recording::new(inputs, None);
     let figures = figures(&gathered.statistics, losses_of(&recording));
     (recording.inputs, Some(figures))
@@ -137,13 +136,17 @@ impl Summaries {
         self.skips_unrecognised && !inputs.is_empty() && inputs.iter().all(|input| input.unrecognised)
     }
 
-    /// Takes the inputs of the next recording. Why one of them failed is said in any case.
-    pub(super) fn say(&mut self, inputs: &[InputReport], summary: impl Fn(&InputReport, bool) -> String) {
+    /// Takes the inputs of the next recording. Why it could not be read is said in any case.
+    pub(super) fn say(
+        &mut self,
+        inputs: &[InputReport],
+        failure: Option<&String>,
+        summary: impl Fn(&InputReport, bool) -> String,
+    ) {
         let is_skipped = self.skips(inputs);
-        for input in inputs {
-            if input.error.is_some() && !is_skipped {
-                say(&summary(input, false));
-            } else if self.rows.is_none() && self.verbosity > Verbosity::Quiet {
+        failure.filter(|_| !is_skipped).into_iter().for_each(|failure| say(failure));
+        for input in inputs.iter().filter(|_| failure.is_none() || is_skipped) {
+            if self.rows.is_none() && self.verbosity > Verbosity::Quiet {
                 say(&match is_skipped {
                     true => format!("skipped: {} is in no known format\n", name_in_sentence(input)),
                     false => summary(input, self.verbosity == Verbosity::Verbose),
@@ -166,25 +169,25 @@ impl Summaries {
     }
 }
 
-/// The statistics of one recording. Without them its inputs say why.
+/// The statistics of one recording, or the message in their place; then its inputs say why, too.
 pub(super) fn gather(
     sources: &[SourceName],
     reading: &Reading,
     options: &Options,
     output: &Place,
     with_stacks: bool,
-) -> (Vec<InputReport>, Option<Gathered>) {
+) -> (Vec<InputReport>, Result<Gathered, String>) {
     let meter = ProgressMeter::new(reading);
     gather_by(sources, reading, output, |sources| pipeline::statistics(sources, options, with_stacks, &mut meter.observer()))
 }
 
-/// The statistics of one recording as `work` gathers them. Without them its inputs say why.
+/// The statistics of one recording as `work` gathers them, or the message in their place; then its inputs say why, too.
 pub(super) fn gather_by(
     sources: &[SourceName],
     reading: &Reading,
     output: &Place,
     work: impl FnOnce(&[Source<'_>]) -> Result<Gathered, ConvertError>,
-) -> (Vec<InputReport>, Option<Gathered>) {
+) -> (Vec<InputReport>, Result<Gathered, String>) {
     let together = OpenedTogether::open(sources, reading, &reading.read_options(output));
     let result = together.work(work);
     let OpenedTogether { reports: mut inputs, opened, .. } = together;
@@ -196,15 +199,10 @@ pub(super) fn gather_by(
         if !has_events {
             inputs.iter_mut().zip(&opened).for_each(|(input, opened)| opened.blame_no_events(input));
         }
-        has_events.then_some(gathered).ok_or_else(|| "gives no event".to_owned())
+        has_events.then_some(gathered).ok_or_else(|| NO_EVENT.to_owned())
     });
-    match result {
-        Ok(gathered) => (inputs, Some(gathered)),
-        Err(reason) => {
-            inputs.iter_mut().for_each(|input| blame(input, &reason));
-            (inputs, None)
-        }
-    }
+    let result = result.map_err(|reason| blame_together(&mut inputs, &reason));
+    (inputs, result)
 }
 
 /// Writes what recordings hold. If none of them could be read, that is no result: then a file stays as it is.
@@ -229,8 +227,8 @@ pub(super) fn write_result(output: &Place, noun: &str, text: anyhow::Result<Stri
 }
 
 /// Writes the verdicts as test cases; the status is that of the run, or a failure.
-pub(super) fn write_junit(path: &Path, suites: &[Suite], status: Status) -> Status {
+pub(super) fn write_junit(place: &Place, suites: &[Suite], status: Status) -> Status {
     let text = junit_document(suites).map_err(anyhow::Error::from);
-    let written = text.and_then(|text| write_report(&Place::from_arg(path), "the JUnit report", &text));
+    let written = text.and_then(|text| write_report(place, "the JUnit report", &text));
     written.map_or_else(|error| status.max(fail(error)), |()| status)
 }

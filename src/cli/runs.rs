@@ -143,7 +143,13 @@ pub(super) fn dataset_of<'a>(inputs: &'a [PathBuf], options: &RunsArgs) -> Resul
 }
 
 /// Checks a dataset.
-pub(super) fn main(args: &CheckArgs, dir: &Path, budget: &Budget, output: &Place) -> Result<Status, PlanError> {
+pub(super) fn main(
+    args: &CheckArgs,
+    dir: &Path,
+    budget: &Budget,
+    output: &Place,
+    junit: Option<&Place>,
+) -> Result<Status, PlanError> {
     let options = &args.runs;
     if !args.part.is_whole() {
         return Err(PlanError::usage(
@@ -192,7 +198,7 @@ pub(super) fn main(args: &CheckArgs, dir: &Path, budget: &Budget, output: &Place
         describe(args, &name, &summary, (&verdicts, &notes), &changes).map_err(Into::into)
     };
     let status = write_result(output, "the verdicts", text, status);
-    let Some(junit) = &args.junit else { return Ok(status) };
+    let Some(junit) = junit else { return Ok(status) };
     let class = format!("traceconv.{name}");
     let case = |verdict: &Verdict| Case {
         name: text::title(verdict),

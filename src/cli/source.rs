@@ -15,7 +15,7 @@ use crate::metrics::nearest::nearest;
 use crate::model::RecorderNotes;
 use crate::pipeline::{ConvertError, Source};
 pub(super) use crate::report::name_in_sentence;
-use crate::report::{InputReport, warning_of_format, without_events};
+use crate::report::{InputReport, summary, visible_lines, warning_of_format, without_events};
 
 /// An input, opened and recognised.
 pub(super) struct Opened {
@@ -25,6 +25,12 @@ pub(super) struct Opened {
     /// The notes of the recorder beside the file.
     recorder: Option<RecorderNotes>,
 }
+
+/// Why an input is not read although it could be.
+pub(super) const PART_OF_UNUSABLE: &str = "is one recording with an input that cannot be used";
+
+/// Why there is nothing to show of an input.
+pub(super) const NO_EVENT: &str = "gives no event";
 
 type Problem = Box<dyn std::error::Error>;
 
@@ -136,7 +142,7 @@ impl OpenedTogether {
     /// The result of work on all of them, as one recording. An error is the end of a sentence that begins with an input's name.
     pub(super) fn work<T>(&self, work: impl FnOnce(&[Source<'_>]) -> Result<T, ConvertError>) -> Result<T, String> {
         if self.opened.len() < self.reports.len() {
-            return Err("is one recording with an input that cannot be used".into());
+            return Err(PART_OF_UNUSABLE.into());
         }
         let result = with_sources(&self.opened, work);
         if self.opened.iter().any(|opened| opened.input.was_cut_short()) {
@@ -157,6 +163,23 @@ pub(super) fn with_sources<T>(opened: &[Opened], work: impl FnOnce(&[Source<'_>]
 pub(super) fn blame(input: &mut InputReport, reason: &str) {
     let name = name_in_sentence(input);
     input.error.get_or_insert_with(|| format!("{name} {reason}"));
+}
+
+/// The same of inputs that belong together. Returns the message: first the errors of their own, then the reason, once for all others.
+pub(super) fn blame_together(inputs: &mut [InputReport], reason: &str) -> String {
+    let (blamed, others): (Vec<&mut InputReport>, Vec<_>) = inputs.iter_mut().partition(|input| input.error.is_none());
+    let mut messages: String = others.into_iter().map(|input| summary(input, false)).collect();
+    let mut names: Vec<String> = blamed.iter().map(|input| name_in_sentence(input)).collect();
+    blamed.into_iter().for_each(|input| blame(input, reason));
+    // A memory image may hold several.
+    names.dedup();
+    let plural = [("is ", "are "), ("was ", "were "), ("gives ", "give ")];
+    let of_several = |(one, several)| Some(format!("{several}{}", reason.strip_prefix(one)?));
+    let reason = plural.into_iter().find_map(of_several).filter(|_| names.len() > 1).unwrap_or_else(|| reason.to_owned());
+    if !names.is_empty() {
+        messages += &format!("error: {} {}\n", names.join(", "), visible_lines(&reason));
+    }
+    messages
 }
 
 /// The file beside one that does not exist that was probably meant: one with its name and an extension, or nearly with its name.

@@ -21,8 +21,8 @@ pub(super) fn main(args: &StatsArgs) -> Result<Status, PlanError> {
     let mut summaries = Summaries::new(planned.recordings.len(), args.more.skip_unrecognised, reading.verbosity);
     for sources in &planned.recordings {
         let (inputs, gathered) = gather(sources, &reading, &options, &output, args.folded);
-        summaries.say(&inputs, summary);
-        let Some(gathered) = gathered else {
+        summaries.say(&inputs, gathered.as_ref().err(), summary);
+        let Ok(gathered) = gathered else {
             status = if summaries.skips(&inputs) { status } else { Status::Failed };
             recordings.push(Recording::new(inputs, None));
             continue;

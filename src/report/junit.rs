@@ -204,9 +204,9 @@ fn losses(input: &InputReport) -> String {
     input.losses.iter().map(line).collect()
 }
 
-/// In seconds. Never with an exponent, which XML's decimal numbers do not have.
+/// In seconds. Never with an exponent, which XML's decimal numbers do not have, nor as -0, which is the sum of none.
 fn in_seconds(seconds: f64) -> String {
-    format!("{seconds:.3}")
+    format!("{:.3}", 0.0 + seconds)
 }
 
 /// A text without the characters that XML 1.0 cannot contain: most control characters, and two that are no characters.

@@ -356,6 +356,10 @@ fn what_is_in_no_known_format_can_be_skipped() {
         desk.run(&format!("{command} -r in --skip-unrecognised")).ends(0).says(said);
         desk.run(&format!("{command} -v -r in --skip-unrecognised")).ends(0).says(&["skipped: in/README.md"]);
     }
+    // A budget that nothing is checked against is not kept.
+    let none = "check -q -b b.toml in/README.md --skip-unrecognised --junit none.xml";
+    desk.run(none).ends(1).says(&["error: nothing was checked: no input is in a known format"]);
+    assert!(desk.text("none.xml").contains("tests=\"0\" failures=\"0\" errors=\"0\" time=\"0.000\""));
     // A damaged input is not unrecognised.
     desk.put("in/empty.bin", b"");
     desk.run("-r in -o out/ --skip-unrecognised").ends(1);
