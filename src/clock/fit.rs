@@ -60,16 +60,26 @@ pub fn top(counts: &[u32], damage: u64) -> Option<Top> {
     Some(Top { value: best as u16, support: all - beyond_best, beyond: beyond_best })
 }
 
-/// A round number near to a period: timers count to such. It may lie above (the last values need not have been seen), and below, if
-/// hardly a stamp contradicts it.
+/// The period of a counter, rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounded {
+    /// The number of values.
+    pub values: u32,
+    /// Another round number that explains the counts as well.
+    pub other: Option<u32>,
+}
+
+/// A round number near to a period, or a power of two: timers count to such. It may lie above (the last values need not have been seen), and
+/// below, if hardly a stamp contradicts it.
 #[must_use]
-pub fn rounded(counts: &[u32], top: Top) -> u32 {
+pub fn rounded(counts: &[u32], top: Top) -> Rounded {
     const ROUND: u32 = 250;
     const SMALL_ROUND: u32 = 50;
     const UNSEEN: u64 = 60;
+    const UNSEEN_BEYOND_ROUND: u64 = 8;
     let period = u32::from(top.value) + 1;
     let round = if period < 2 * ROUND { SMALL_ROUND } else { ROUND };
-    let (below, above) = (period - period % round, period.next_multiple_of(round));
+    let below = period - period % round;
     let beyond = |from: u32, to: u32| {
         let range = counts.get(from as usize..(to as usize).min(counts.len())).unwrap_or(&[]);
         range.iter().map(|&count| u64::from(count)).sum::<u64>()
@@ -78,13 +88,22 @@ pub fn rounded(counts: &[u32], top: Top) -> u32 {
         // As many values below it say how many there should be above.
         let (there, usual) = (beyond(below, period), beyond(below.saturating_sub(8 * (period - below)), below));
         if there * 32 < usual {
-            return below;
+            return Rounded { values: below, other: None };
         }
     }
     // If many were seen just below, those between would have been, too.
-    let is_seen = above - period > 4 && beyond(period.saturating_sub(above - period), period) > UNSEEN;
-    let is_near = above - period <= period / 50 && !is_seen;
-    if is_near && period >= 2 * ROUND && above <= 1 << 16 { above } else { period }
+    let seen_below = |above: u32| beyond(period.saturating_sub(above - period), period);
+    let fits = |&above: &u32| {
+        let is_near = above - period <= period / 50 && above <= 1 << 16 && period >= 2 * ROUND;
+        is_near && (above - period <= 4 || seen_below(above) <= UNSEEN)
+    };
+    let multiple = Some(period.next_multiple_of(round)).filter(fits);
+    let power = Some(period.next_power_of_two()).filter(fits);
+    let (values, other) = match (multiple, power) {
+        (Some(multiple), Some(power)) if power < multiple || seen_below(power) <= UNSEEN_BEYOND_ROUND => (power, Some(multiple)),
+        (multiple, power) => (multiple.or(power).unwrap_or(period), multiple.and(power)),
+    };
+    Rounded { values, other: other.filter(|&other| other != values) }
 }
 
 /// How many values a counter has, from the values before and after its falls.
@@ -301,7 +320,7 @@ mod tests {
             }
             let counts = counts(values.into_iter());
             let found = top(&counts, damaged).unwrap();
-            let found = rounded(&counts, found);
+            let found = rounded(&counts, found).values;
             let slack = (period / 25).max(period * 24 / stamps) as i64;
             let off = i64::from(found) - period as i64;
             assert!(
@@ -326,7 +345,7 @@ mod tests {
     fn round_numbers_are_likely() {
         let with = |values: &[u16], highest: u16| {
             let counts = counts((0..9960).map(|index| index % 996).chain(values.iter().copied()));
-            rounded(&counts, Top { value: highest, support: 990, beyond: 0 })
+            rounded(&counts, Top { value: highest, support: 990, beyond: 0 }).values
         };
         assert_eq!(with(&[996], 996), 1000);
         assert_eq!(with(&[1003], 1003), 1000);
@@ -334,7 +353,21 @@ mod tests {
         assert_eq!(with(&[], 93), 94);
         // The last hundredth need not have been seen.
         let counts = counts((0..4950).map(|index| index % 990));
-        assert_eq!(rounded(&counts, Top { value: 989, support: 4950, beyond: 0 }), 1000);
+        assert_eq!(rounded(&counts, Top { value: 989, support: 4950, beyond: 0 }), Rounded { values: 1000, other: None });
+    }
+
+    #[test]
+    fn powers_of_two_are_likely() {
+        for period in [1024u64, 8192, 16_384, 32_768, 65_536] {
+            for (seed, stamps) in (1..20).flat_map(|seed| [(seed, 1000), (seed, 3000)]) {
+                let mut random = random(seed);
+                let counts = counts((0..stamps).map(|_| random(period) as u16));
+                let found = rounded(&counts, top(&counts, 0).unwrap());
+                assert!(period.abs_diff(u64::from(found.values)) <= 4, "{period}, {stamps}, seed {seed}: {found:?}");
+            }
+        }
+        let counts = counts((0..8150).step_by(30));
+        assert_eq!(rounded(&counts, top(&counts, 0).unwrap()), Rounded { values: 8192, other: Some(8250) });
     }
 
     #[test]
@@ -342,7 +375,7 @@ mod tests {
         let crowd = [978, 979, 980, 981, 982].into_iter().flat_map(|value| [value; 6]);
         let counts = counts((0..900).chain(900..978).step_by(3).chain(crowd).chain(983..1000).chain([1020, 5096, 33_768]));
         let top = top(&counts, 60).unwrap();
-        assert_eq!(rounded(&counts, top), 1000, "{top:?}");
+        assert_eq!(rounded(&counts, top).values, 1000, "{top:?}");
     }
 
     #[test]

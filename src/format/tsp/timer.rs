@@ -242,8 +242,8 @@ impl TimerCounts {
         let (period, period_source) = match options.timer_max {
             Some(max) => (u32::from(max) + 1, PeriodSource::Given),
             None => match fit::rounded(&self.values, top) {
-                period if period == u32::from(top.value) + 1 => (period, PeriodSource::Largest),
-                period => (period, PeriodSource::Rounded),
+                fit::Rounded { values, .. } if values == u32::from(top.value) + 1 => (values, PeriodSource::Largest),
+                fit::Rounded { values, other } => (values, PeriodSource::Rounded { other }),
             },
         };
         let mut timer = Timer {
@@ -251,7 +251,7 @@ impl TimerCounts {
             period,
             period_source,
             // A round period is right as it is, and no value is larger than 16 bits.
-            is_spread: period.is_multiple_of(250) || top.value == u16::MAX || is_spread(&self.values, top.value),
+            is_spread: period.is_multiple_of(250) || period == 1 << 16 || is_spread(&self.values, top.value),
             phase: 0,
             phase_source: PhaseSource::Assumed,
             tick_modulus: options
@@ -389,8 +389,8 @@ pub enum PeriodSource {
     Given,
     /// The largest value that occurred.
     Largest,
-    /// The largest value that occurred, rounded up.
-    Rounded,
+    /// The largest value that occurred, rounded. `other`: another round number that fits as well.
+    Rounded { other: Option<u32> },
 }
 
 /// The source of the phase.

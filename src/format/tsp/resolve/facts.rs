@@ -248,7 +248,7 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
         facts.details.push(detail("timer", "always 0: times are whole ticks".to_owned(), "inferred"));
         return;
     }
-    if timer.period_source == PeriodSource::Largest && !timer.is_spread && timer.timer_hz.is_none() {
+    if timer.period_source != PeriodSource::Given && !timer.is_spread && timer.timer_hz.is_none() {
         facts.hints.push(
             "The timer's values lie in few places of each tick, so it may count further than the largest of them. Then times within a \
              tick are too long: give --timer-max or --timer-hz."
@@ -271,7 +271,10 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
             format!("assumed: the largest value is {}, but few others occur", timer.largest)
         }
         PeriodSource::Largest => format!("inferred: the largest value is {}", timer.largest),
-        PeriodSource::Rounded => format!("inferred: the largest value is {}, assumed to be rounded", timer.largest),
+        PeriodSource::Rounded { other } => {
+            let other = other.map_or(String::new(), |other| format!("; {other} counts would fit, too"));
+            format!("inferred: the largest value is {}, assumed to be rounded{other}", timer.largest)
+        }
     };
     let source = match timer.beyond {
         0 => source,
