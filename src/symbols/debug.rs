@@ -71,6 +71,8 @@ pub(super) struct DebugInfo {
     sequences: Flat,
     rows: Vec<Row>,
     row_ranges: Vec<(u32, u32)>,
+    /// Whether part of it is in files beside the program.
+    pub(super) is_split: bool,
     /// Why something could not be read.
     pub(super) trouble: Option<String>,
 }
@@ -98,6 +100,8 @@ struct Entry {
     offset: u64,
     /// The entry that says more, [`u64::MAX`] without one.
     origin: u64,
+    /// The entry of the function that it lies in, [`u64::MAX`] without one.
+    outer: u64,
     name: u32,
     is_linkage_name: bool,
     declared: RawPlace,
@@ -203,6 +207,7 @@ impl<'a> Walk<'a> {
                     continue;
                 }
             };
+            self.info.is_split |= matches!(unit.dwo_name(), Ok(Some(_)));
             let unit = UnitRef::new(dwarf, &unit);
             self.unit_files.clear();
             for result in [self.read_lines(unit, elf, budget), self.read_entries(unit, elf, budget)] {
@@ -267,8 +272,8 @@ impl<'a> Walk<'a> {
     fn read_entries(&mut self, unit: UnitRef<'_, Bytes<'a>>, elf: &Elf<'_>, budget: &mut Budget) -> Result<(), Stop> {
         let UnitSectionOffset(unit_offset) = unit.header.offset();
         let mut entries = unit.header.entries_raw(&unit.abbreviations, None)?;
-        // The body around the present entry: depth, body or NONE, and how deep that is inlined.
-        let mut around: Vec<(isize, u32, u32)> = Vec::new();
+        // The function around the present entry: depth, body or NONE, how deep that is inlined, and its entry.
+        let mut around: Vec<(isize, u32, u32, u64)> = Vec::new();
         let mut attributes = Vec::new();
         while !entries.is_empty() {
             let (depth, offset) = (entries.next_depth(), entries.next_offset());
@@ -286,6 +291,7 @@ impl<'a> Walk<'a> {
             let mut entry = Entry {
                 offset: (unit_offset + offset.0) as u64,
                 origin: u64::MAX,
+                outer: around.last().map_or(u64::MAX, |outer| outer.3),
                 name: NONE,
                 is_linkage_name: false,
                 declared: RawPlace::NONE,
@@ -321,12 +327,12 @@ impl<'a> Walk<'a> {
                 }
             }
             let (parent, inlined_depth) = match around.last() {
-                Some(&(_, body, inlined_depth)) if is_inlined => (body, inlined_depth + 1),
+                Some(&(_, body, inlined_depth, _)) if is_inlined => (body, inlined_depth + 1),
                 _ => (NONE, 0),
             };
             if is_inlined && parent == NONE {
                 // Into nothing that has code: of an abstract function, or of one that the linker left out.
-                around.push((depth, NONE, inlined_depth));
+                around.push((depth, NONE, inlined_depth, entry.offset));
                 self.entries.push(entry);
                 continue;
             }
@@ -347,7 +353,7 @@ impl<'a> Walk<'a> {
             } else {
                 NONE
             };
-            around.push((depth, own, inlined_depth));
+            around.push((depth, own, inlined_depth, entry.offset));
             self.entries.push(entry);
         }
         Ok(())
@@ -409,27 +415,29 @@ impl<'a> Walk<'a> {
     fn finish(mut self) -> DebugInfo {
         self.entries.sort_by_key(|entry| entry.offset);
         let entries = &self.entries;
-        let find = |offset: u64| {
-            let index = entries.binary_search_by_key(&offset, |entry| entry.offset).ok()?;
-            entries.get(index)
-        };
-        for body in &mut self.info.bodies {
-            let mut next = entries.get(body.entry as usize);
+        let DebugInfo { bodies, names, .. } = &mut self.info;
+        let mut of_outer = FxHashMap::default();
+        for body in bodies {
+            let (name, declared, mut outer) = described(entries, entries.get(body.entry as usize));
+            (body.name, body.declared) = (name, if declared.is_known() { declared } else { RawPlace::NONE });
+            let is_call = |name: u32| names.get(name as usize).is_some_and(|name| **name == *b"operator()");
+            if !is_call(name) {
+                continue;
+            }
+            // A lambda, whose name is that of all others: the function around it says which.
             for _ in 0..MAX_HOPS {
-                let Some(entry) = next else { break };
-                if body.name == NONE || (entry.is_linkage_name && entry.name != NONE) {
-                    body.name = entry.name;
-                }
-                if !body.declared.is_known() {
-                    body.declared = entry.declared;
-                }
-                if entry.is_linkage_name && body.declared.is_known() {
+                let (name, _, further) = described(entries, outer);
+                if is_call(name) {
+                    outer = further;
+                } else if let Some(known) = of_outer.get(&name) {
+                    body.name = *known;
+                    break;
+                } else if let Some(raw) = names.get(name as usize) {
+                    body.name = u32::try_from(names.len()).unwrap_or(NONE);
+                    of_outer.insert(name, body.name);
+                    names.push(format!("{}::operator()", super::name::demangle(raw)).into_bytes().into());
                     break;
                 }
-                next = find(entry.origin);
-            }
-            if !body.declared.is_known() {
-                body.declared = RawPlace::NONE;
             }
         }
         self.info.functions.sort_unstable();
@@ -437,6 +445,29 @@ impl<'a> Walk<'a> {
         self.info.sequences = Flat::new(self.sequences);
         self.info
     }
+}
+
+/// The name of the function of an entry, where it is declared, and the function that it lies in if its name is not the linker's.
+fn described<'e>(entries: &'e [Entry], first: Option<&'e Entry>) -> (u32, RawPlace, Option<&'e Entry>) {
+    let find = |offset: u64| {
+        let index = entries.binary_search_by_key(&offset, |entry| entry.offset).ok()?;
+        entries.get(index)
+    };
+    let (mut next, mut name, mut declared, mut outer) = (first, NONE, RawPlace::NONE, u64::MAX);
+    for _ in 0..MAX_HOPS {
+        let Some(entry) = next else { break };
+        if name == NONE || (entry.is_linkage_name && entry.name != NONE) {
+            (name, outer) = (entry.name, if entry.is_linkage_name { u64::MAX } else { entry.outer });
+        }
+        if !declared.is_known() {
+            declared = entry.declared;
+        }
+        if entry.is_linkage_name && declared.is_known() {
+            break;
+        }
+        next = find(entry.origin);
+    }
+    (name, declared, find(outer))
 }
 
 /// Whether code at an address is in the program. Linkers move what they leave out to address 0 or to the end of the memory.

@@ -59,6 +59,8 @@ pub enum Shortcoming {
     NoDebugInfo,
     /// Part of the debug information could not be read. Why.
     BadDebugInfo(String),
+    /// Part of the debug information is in files beside the program.
+    SplitDebugInfo,
     /// There is no symbol table: names are those of the debug information.
     NoSymbolTable,
 }
@@ -70,6 +72,10 @@ impl std::fmt::Display for Shortcoming {
                 f.write_str("it has no debug information: no files, lines and inlined functions (build with -g)")
             }
             Shortcoming::BadDebugInfo(why) => write!(f, "part of its debug information could not be read: {why}"),
+            Shortcoming::SplitDebugInfo => f.write_str(
+                "part of its debug information is in .dwo files, which are not read: inlined functions are not named \
+                 (build without -gsplit-dwarf)",
+            ),
             Shortcoming::NoSymbolTable => f.write_str("it has no symbol table: names are those of its debug information"),
         }
     }

@@ -71,6 +71,7 @@ impl Symbols {
         }
         match debug.trouble.take() {
             Some(trouble) => shortcomings.push(Shortcoming::BadDebugInfo(trouble)),
+            None if debug.is_split => shortcomings.push(Shortcoming::SplitDebugInfo),
             None if debug.bodies.is_empty() => shortcomings.push(Shortcoming::NoDebugInfo),
             None => {}
         }

@@ -103,6 +103,22 @@ fn the_vector_table_tells_the_handlers() {
 }
 
 #[test]
+fn a_big_endian_program_has_a_vector_table() {
+    let symbols = Symbols::parse(include_bytes!("../../testdata/symbols/lambda_big_endian.elf"), Some(32)).unwrap();
+    let vectors: Vec<_> = symbols.vectors().iter().map(|vector| (vector.exception, vector.handler)).collect();
+    assert_eq!(vectors, [(1, start_of(&symbols, "Reset_Handler")), (16, start_of(&symbols, "Level_IRQHandler"))]);
+}
+
+#[test]
+fn an_inlined_lambda_is_named_by_its_function() {
+    let symbols = Symbols::parse(include_bytes!("../../testdata/symbols/lambda_big_endian.elf"), Some(32)).unwrap();
+    let drain = symbols.function_at(start_of(&symbols, "drain(int)")).unwrap();
+    let frames = (drain.start..drain.start + drain.size_bytes).map(|at| symbols.frames_at(at));
+    let inlined: Vec<_> = frames.filter(|frames| frames.len() == 2).map(|frames| frames[0].function.to_owned()).collect();
+    assert!(!inlined.is_empty() && inlined.iter().all(|name| name == "drain(int)::operator()"), "{inlined:?}");
+}
+
+#[test]
 fn variables_are_found_by_any_of_their_addresses() {
     let symbols = pump();
     let at = |address| symbols.data_at(address).map(|(name, offset)| (name.into_string(), offset));
@@ -139,6 +155,12 @@ fn what_a_file_lacks_is_said() {
     assert_eq!((read.name, read.declared), ("pump_read", None));
     assert_eq!(symbols.frames_at(read.start).len(), 1);
     assert_eq!(symbols.vectors(), pump().vectors());
+}
+
+#[test]
+fn debug_information_beside_a_program_is_missed() {
+    let split = include_bytes!("../../testdata/symbols/lambda_split.elf");
+    assert_eq!(Symbols::parse(split, None).unwrap().shortcomings(), [Shortcoming::SplitDebugInfo]);
 }
 
 #[cfg(feature = "compress")]

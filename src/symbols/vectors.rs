@@ -4,6 +4,9 @@
 //! 1 is reset, 16 and above are the device's interrupts (ARMv7-M Architecture Reference Manual, B1.5.3).
 
 #[cfg(feature = "symbols")]
+use object::Object;
+
+#[cfg(feature = "symbols")]
 use super::elf::Elf;
 
 #[cfg(feature = "symbols")]
@@ -53,7 +56,8 @@ pub(super) fn vectors(elf: &Elf<'_>) -> Vec<Vector> {
 #[cfg(feature = "symbols")]
 fn table_at(elf: &Elf<'_>, place: u64) -> Vec<Vector> {
     let Some(bytes) = elf.memory_from(place) else { return Vec::new() };
-    let mut words = bytes.chunks_exact(4).map(|word| word.try_into().map_or(0, u32::from_le_bytes));
+    let word_of = if elf.file.is_little_endian() { u32::from_le_bytes } else { u32::from_be_bytes };
+    let mut words = bytes.chunks_exact(4).map(|word| word.try_into().map_or(0, word_of));
     let stack = words.next().map(u64::from).unwrap_or(1);
     let is_stack = stack % 4 == 0 && elf.memory_from(stack).is_none();
     let mut table = Vec::new();
