@@ -658,3 +658,30 @@ fn a_test_probe_names_its_function() {
     let probe = trace.instants.iter().find(|instant| instant.name == "test probe").expect("it is drawn");
     assert_eq!((text(probe.args.get("function")), probe.args.get("data")), ("BSP_read".to_owned(), Some(&Arg::Uint(17))));
 }
+
+/// The target's answers to questions of the host have their data.
+#[test]
+fn answers_of_the_target_are_drawn_with_their_data() {
+    let config = Config::new(Sizes::default(), 740);
+    let (mut target, mut capture) = captures::after_reset(config);
+    let pool = [&0x2000_0080u32.to_le_bytes()[..], &[3, 0, 2, 0]].concat();
+    for number in 0..9 {
+        target.numbers(Kind::Dispatch, &[number * 100, 5, 0x200, 0x1000], &mut capture);
+        target.numbers(Kind::InternTran, &[number * 100 + 10, 5, 0x200, 0x1000], &mut capture);
+    }
+    target.record(Kind::QueryData, &[Value::Uint(1000), Value::Uint(2), Value::Bytes(&pool)], &mut capture);
+    let peeked = [Value::Uint(1010), Value::Uint(8), Value::Uint(2), Value::Uint(2), Value::Bytes(&[1, 0xAB, 2, 0])];
+    target.record(Kind::PeekData, &peeked, &mut capture);
+    let trace = Subject::new("qs").convert(&capture, Cut::WHOLE).read();
+    let args = |name: &str| &trace.instants.iter().find(|instant| instant.name == name).expect("it is drawn").args;
+    let numbers = |name: &str, of: [&str; 3]| {
+        of.map(|arg| match args(name).get(arg) {
+            Some(Arg::Uint(value)) => Some(*value),
+            _ => None,
+        })
+    };
+    assert_eq!(numbers("query data", ["query", "free", "min"]), [Some(2), Some(3), Some(2)]);
+    assert_eq!(numbers("peek data", ["memory_offset", "size", "items"]), [Some(8), Some(2), Some(2)]);
+    assert_eq!(text(args("query data").get("obj")), "0x20000080");
+    assert_eq!(text(args("peek data").get("data")), "01 AB 02 00");
+}

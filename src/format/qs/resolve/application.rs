@@ -30,7 +30,6 @@ impl RecordResolver<'_, '_> {
     }
 
     fn element(&mut self, element: Element<'_>) -> ArgValue {
-        let text = |resolver: &mut Self, text: &str| ArgValue::Text(resolver.out.batch.texts.add(text));
         match element {
             Element::Int(value) => ArgValue::Int(value),
             Element::Uint(value) => ArgValue::Uint(value),
@@ -41,10 +40,7 @@ impl RecordResolver<'_, '_> {
                 name.flatten().map_or(ArgValue::Uint(value.into()), ArgValue::Name)
             }
             Element::Text(bytes) => ArgValue::Text(self.out.batch.texts.add_lossy(bytes.trim_ascii()).0),
-            Element::Memory(bytes) => {
-                let hex: String = bytes.iter().map(|byte| format!("{byte:02X} ")).collect();
-                text(self, hex.trim_end())
-            }
+            Element::Memory(bytes) => self.bytes(bytes),
             Element::Signal { signal, object } => {
                 let object = self.object(object);
                 self.signal(signal.into(), object).map_or(ArgValue::Uint(signal.into()), ArgValue::Name)
@@ -58,6 +54,12 @@ impl RecordResolver<'_, '_> {
                 None => ArgValue::Hex(address),
             },
         }
+    }
+
+    /// Bytes in hex.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> ArgValue {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02X} ")).collect();
+        ArgValue::Text(self.out.batch.texts.add(hex.trim_end()))
     }
 
     /// Draws the value of an element as a counter, if the user asked for it.

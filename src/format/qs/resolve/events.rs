@@ -11,6 +11,7 @@ use super::super::record::{Field, Kind, command_name, error_text};
 use super::super::sessions::{Session, Source};
 use super::firmware::{ArgName, Counter, Firmware, SingleTrack, TrackGroup, push_event};
 use super::tables::{Armed, ByNumber, Verb};
+use super::view::{ViewFields, ViewValue};
 use super::{DrawOptions, Resolved};
 
 /// The first version whose scheduler records to what it returns.
@@ -614,7 +615,7 @@ impl RecordResolver<'_, '_> {
                 self.emit(if is_entry { EventKind::IsrEnter(isr) } else { EventKind::IsrExit(isr) });
             }
             Kind::AssertFail | Kind::OldAssert => self.assertion(records, stored)?,
-            _ => return self.rarest(records.offset_of(stored), stored, fields),
+            _ => return self.rarest(records, stored, fields),
         }
         Some(())
     }
@@ -671,8 +672,24 @@ impl RecordResolver<'_, '_> {
         self.instant(SingleTrack::HostLink, &format!("{answer} {name}"), &[])
     }
 
+    /// The target's answer to a question of the host, with its data.
+    fn answer(&mut self, text: &str, records: &Records, stored: &Stored) -> Option<()> {
+        let mut args = Vec::new();
+        for (name, value) in ViewFields::of(records, stored, &self.from.layout, &self.from.names).of_data() {
+            let value = match value {
+                ViewValue::Uint(value) => ArgValue::Uint(*value),
+                ViewValue::Int(value) => ArgValue::Int(*value),
+                ViewValue::Float(value) => ArgValue::Float(*value),
+                ViewValue::Text(text) => ArgValue::Text(self.out.batch.texts.add(text)),
+                ViewValue::Bytes(bytes) => self.bytes(bytes),
+            };
+            args.push(self.out.entities.add_name(name).map(|name| Arg::new(name, value)));
+        }
+        self.instant(SingleTrack::HostLink, text, &args)
+    }
+
     /// Rare records: failed attempts, threads that block, the link to the host.
-    fn rarest(&mut self, offset: u64, stored: &Stored, fields: FixedFields<'_>) -> Option<()> {
+    fn rarest(&mut self, records: &Records, stored: &Stored, fields: FixedFields<'_>) -> Option<()> {
         match stored.kind {
             Kind::PostAttempt => {
                 self.failure("post", fields, Some(Field::Ao), &[(ArgName::Free, Field::Free), (ArgName::Margin, Field::Margin)]);
@@ -739,7 +756,7 @@ impl RecordResolver<'_, '_> {
             Kind::RxStatus => match fields.uint(Field::Status) {
                 // The commands that set filters: all, those of objects, that of an object.
                 status @ 10..=12 => {
-                    self.filter_changed(offset);
+                    self.filter_changed(records.offset_of(stored));
                     self.command("acknowledged", status)
                 }
                 status @ 0..128 => self.command("acknowledged", status),
@@ -748,11 +765,8 @@ impl RecordResolver<'_, '_> {
                     None => self.command("error", status & 0x7F),
                 },
             },
-            Kind::QueryData => self.instant(SingleTrack::HostLink, "query data", &[]),
-            Kind::PeekData | Kind::PeekAddress => {
-                let data = self.uint_arg(ArgName::Count, fields.uint(Field::Items));
-                self.instant(SingleTrack::HostLink, "peek data", &[data])
-            }
+            Kind::QueryData => self.answer("query data", records, stored),
+            Kind::PeekData | Kind::PeekAddress => self.answer("peek data", records, stored),
             // Names, TARGET_INFO, and facts that other records also have.
             _ => None,
         }

@@ -15,7 +15,8 @@ pub struct ViewFields {
     fields: Vec<(String, ViewValue)>,
 }
 
-enum ViewValue {
+/// The value of a field.
+pub enum ViewValue {
     Uint(u64),
     Int(i64),
     Text(String),
@@ -165,6 +166,11 @@ impl ViewFields {
                 Element::Function(address) => self.address(&name, address, sizes.function, names.function(address)),
             }
         }
+    }
+
+    /// Those of the record's data: without its sequence number.
+    pub fn of_data(&self) -> impl Iterator<Item = (&str, &ViewValue)> {
+        self.fields.iter().skip(1).map(|(name, value)| (name.as_str(), value))
     }
 
     /// Passes them to `out` as a record.
