@@ -81,6 +81,22 @@ fn functions_have_names_and_places_and_interrupts_tracks() {
     assert_eq!((unknown.name.as_str(), unknown.arg("source_location")), ("0x09000000", None));
 }
 
+/// A function is one, however many places it is inlined in.
+#[test]
+fn an_inlined_function_has_one_row_in_the_statistics() {
+    let symbols = Symbols::parse(&program(), Some(32)).expect("it has symbols");
+    let is_inlined = |address: &u32| symbols.hooked_function(u64::from(*address)).is_some_and(|found| found.name == "scaled");
+    let places: Vec<u32> = (0x5C..0x78).step_by(2).map(|address| address | 1).filter(is_inlined).collect();
+    assert!(places.len() > 1, "{places:?}");
+    let calls: Vec<(u32, u32, u32, u16)> = (0..).zip(&places).map(|(number, &at)| (at, number * 10, 4, 0)).collect();
+    let Subject { format, options: own } = with_program(&[]);
+    let bytes = [metadata(0), capture(&calls, 20)].concat();
+    let source = Source::new(&bytes, format).options(own);
+    let gathered = pipeline::statistics(&[source], &options(Cut::WHOLE), false, &mut |_| true).expect("it is no error");
+    let rows: Vec<_> = gathered.statistics.functions.iter().map(|row| (row.name.as_str(), row.calls.count)).collect();
+    assert_eq!(rows, [("scaled", places.len() as u64)]);
+}
+
 #[test]
 fn the_build_id_says_whether_it_is_the_program_that_ran() {
     let symbols = Symbols::parse(&program(), Some(32)).expect("it has symbols");

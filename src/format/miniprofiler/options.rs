@@ -152,19 +152,17 @@ impl MiniProfilerOptions {
     pub fn name(&self, address: u32) -> FunctionInfo {
         let found = self.symbols.as_ref().and_then(|(_, symbols)| {
             let function = symbols.hooked_function(u64::from(address))?;
+            let is_inlined = symbols.function_at(function.start).is_none_or(|at| at.name != function.name);
+            // An inlined one may be so in several places.
+            let at = if is_inlined { String::new() } else { format!(" at 0x{:08X}", function.start) };
             let source = function.declared.map(|place| Source {
                 file: place.file.into(),
-                function: Some(format!("{} at 0x{:08X}", function.name, function.start).into()),
+                function: Some(format!("{}{at}", function.name).into()),
                 line: place.line,
             });
             // An inlined function is not a handler, but the function around it may be.
             let vector = symbols.vectors().iter().find(|vector| vector.handler == function.start && vector.exception > 1);
-            let exception = match vector {
-                Some(vector) if symbols.function_at(function.start).is_some_and(|at| at.name == function.name) => {
-                    Some(vector.exception)
-                }
-                _ => None,
-            };
+            let exception = vector.filter(|_| !is_inlined).map(|vector| vector.exception);
             Some((function.name.to_owned(), source, exception))
         });
         let is_found = found.is_some();

@@ -1,5 +1,7 @@
 //! Addresses → functions of the model. One table per session.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::super::options::MiniProfilerOptions;
@@ -26,6 +28,8 @@ pub struct Functions {
     all: FxHashMap<u32, KnownFunction>,
     /// Handlers by name: a function may be recorded with several addresses.
     handlers: FxHashMap<String, IsrId>,
+    /// Functions by name and place in the source: one that is inlined in several places is recorded with an address for each.
+    declared: FxHashMap<(String, Arc<str>, u32), KnownFunction>,
     /// How many of them the program has, in all sessions.
     pub lookups: Lookups,
 }
@@ -106,9 +110,15 @@ impl Functions {
             },
         };
         let is_hidden = options.function.as_ref().is_some_and(|pattern| !pattern.is_match(&named.name));
+        let declared = named.source.as_ref().map(|source| (named.name.clone(), source.file.clone(), source.line));
+        if let Some(&known) = declared.as_ref().and_then(|declared| self.declared.get(declared)) {
+            return Some(known);
+        }
         let source = named.source.and_then(|source| out.entities.add_source(source));
         let name = named.name.as_str().into();
         let id = out.entities.add_function(Function { name, address: u64::from(address), source, isr })?;
-        Some(KnownFunction { id, is_hidden })
+        let known = KnownFunction { id, is_hidden };
+        self.declared.extend(declared.map(|declared| (declared, known)));
+        Some(known)
     }
 }
