@@ -186,6 +186,8 @@ losses! {
         Repair TORN_TICK "torn_tick": "the tick count was read while it passed a multiple of 256; it was corrected", NOTHING;
         Repair ZERO_RESOLUTION "zero_resolution": "the recording states a tick of 0 ns, which was ignored", "Correct the tick length in the tracer's configuration, or give it as an option.";
         Repair CONFLICTING_RESOLUTION "conflicting_resolution": "the recording states different tick lengths", "Give the right one as an option.";
+        Repair TIMER_WRAPPED "timer_wrapped": "the time goes back from the end of 24 or 32 bits to 0 without a start: the timer has wrapped, and time goes on",
+            "Extend the timer to 64 bits in the port of the tracer.";
         Repair DUPLICATED_BLOCK "duplicated_block": "a piece of the file is a copy of the bytes before it", "Check the transfer: blocks of the file were written twice.";
         Repair LATE_ON_CORE "late_on_core": "events of a core came too late to be put in order", "Flush the buffers of all cores at about the same rate.";
     }
@@ -198,6 +200,8 @@ losses! {
         Loss METADATA_DROPPED "metadata_dropped": "the target had no room for all names: its metadata buffer is too small", "Enlarge the target's metadata buffer.";
         Repair STATE_INCOMPLETE "state_incomplete": "the target reported the state of only some objects: its object table is too small", "Enlarge the target's object table.";
         Repair NOT_UTF8 "not_utf8": "a text is not UTF-8 (often cut off by the target); its invalid bytes were replaced", NOTHING;
+        Repair CONFLICTING_NAME "conflicting_name": "the same id has another name or kind later in the recording: the first one is used",
+            "Check for damage, and that the target gives each task, object, interrupt and marker an id of its own.";
         Repair CORE_ID_AT_ZERO "core_id_at_zero": "a core_id in mid-stream has time 0", NOTHING;
         Repair CORE_INFERRED "core_inferred": "a change of the core was lost: the events after it are of the core that their times fit", LINK;
         Repair IMPLAUSIBLE_CORE "implausible_core_id": "a core_id names a core that nothing else mentions", LINK;

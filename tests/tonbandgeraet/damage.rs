@@ -343,6 +343,14 @@ fn a_flipped_last_drop_counter_is_not_believed_beyond_reason() {
     for bit in 14..32 {
         assert_eq!(lost(&[3, 3, 3, 3, 3 ^ 1 << bit]), 3, "bit {bit}");
     }
+    // Where the bit says little, and other frames are damaged, the user is told.
+    let hints = |counts: &[u32], damage: &[u8]| {
+        let frames = [&capture(counts), damage].concat();
+        run::convert(&frames, Cut::SMALL).summary.facts.hints.iter().filter(|hint| hint.contains("one flipped bit")).count()
+    };
+    let damage = [3, 0xFF, 1, 0];
+    assert_eq!([hints(&[3, 3, 3, 7], &damage), hints(&[3, 3, 3, 7], &[]), hints(&[3, 3, 3, 8], &damage)], [1, 0, 0]);
+    assert_eq!(hints(&[3, 3, 7, 7], &damage), 0, "it is confirmed");
 }
 
 /// A drop counter of a piece that came twice is no new one.

@@ -4,6 +4,7 @@ use traceconv::format::tonbandgeraet::encode::encode;
 use traceconv::format::tonbandgeraet::record::Record;
 use traceconv::model::losses;
 
+use crate::reader::{TrackInfo, TrackKind};
 use crate::run::{Cut, convert};
 
 /// The start of a recording, and two tasks that are created at `ts`, if the kernel is new.
@@ -75,6 +76,94 @@ fn short_sessions_are_all_told_apart() {
         }
         assert_eq!(counted(&recording), (4, 0), "from {begin} by {step}");
     }
+}
+
+/// A port may give a timer of 32 bits where 64 are asked for.
+#[test]
+fn a_timer_that_wraps_is_no_reset() {
+    for (range, begin, wraps) in [(1u64 << 32, (1 << 32) - 3000, 1), (1 << 24, (1 << 24) - 3000, 1), (1 << 32, 1 << 20, 0)] {
+        let mut recording = Vec::new();
+        start(begin, true, &mut recording);
+        // Where the timer does not wrap, it begins again.
+        let end = if wraps == 1 { range } else { begin + 3000 };
+        let time = |number: u64| if begin + number < end { begin + number } else { begin + number - end };
+        for number in (10..6000).step_by(7) {
+            encode(&Record::TaskSwitchedIn::<&[u8]> { ts: time(number), task_id: 1 + (number % 2) as u32 }, &mut recording);
+        }
+        for cut in [Cut::WHOLE, Cut::SMALL] {
+            let conversion = convert(&recording, cut);
+            let count = |kind| {
+                let ledger = &conversion.summary.ledger;
+                ledger.entries().iter().filter(|entry| entry.kind == kind).map(|entry| entry.count).sum::<u64>()
+            };
+            assert_eq!(
+                (count(losses::TIMER_WRAPPED), count(losses::SESSION_RESTART)),
+                (wraps, 1 - wraps),
+                "{range} from {begin}"
+            );
+            if wraps == 1 {
+                let times: Vec<u64> = conversion.read().sched[&0].iter().map(|switch| switch.ts).collect();
+                let mut expected = (10..6000).step_by(7).map(|number| (begin + number) * 1000);
+                assert!(expected.all(|time| times.binary_search(&time).is_ok()), "{times:?}");
+            }
+        }
+    }
+}
+
+/// A ring as it lay in memory: the oldest records come last.
+#[test]
+fn a_ring_that_begins_in_the_middle_is_said() {
+    let recording = |times: &mut dyn Iterator<Item = u64>| {
+        let mut recording = Vec::new();
+        encode(&Record::TsResolutionNs::<&[u8]> { ns_per_ts: 1000 }, &mut recording);
+        times.for_each(|ts| switch(ts, &mut recording));
+        recording
+    };
+    for (oldest, hints) in [(4_000, 1), (1_000, 0)] {
+        let mut times = (5_000..7_000).step_by(7).chain((oldest..oldest + 996).step_by(7));
+        let facts = convert(&recording(&mut times), Cut::SMALL).summary.facts;
+        assert_eq!(facts.sessions, 2);
+        assert_eq!(facts.hints.iter().filter(|hint| hint.contains("a ring as it lay")).count(), hints, "{oldest}");
+    }
+}
+
+/// In a session the first name counts; after a reset another firmware may have other names.
+#[test]
+fn other_names_for_the_same_id_are_counted() {
+    for (is_new, conflicts) in [(true, 0), (false, 1)] {
+        let mut recording = Vec::new();
+        for (begin, is_new, name) in [(1_000, true, b"left"), (2_000, is_new, b"main")] {
+            start(begin, is_new, &mut recording);
+            encode(&Record::EvtmarkerName { evtmarker_id: 4, name }, &mut recording);
+            (0..6).for_each(|number| switch(begin + 3 + number * 10, &mut recording));
+            encode(&Record::Evtmarker { ts: begin + 80, evtmarker_id: 4, msg: b"" }, &mut recording);
+        }
+        for cut in [Cut::WHOLE, Cut::SMALL] {
+            let ledger = convert(&recording, cut).summary.ledger;
+            let found = ledger.entries().iter().filter(|entry| entry.kind == losses::CONFLICTING_NAME);
+            assert_eq!(found.map(|entry| entry.count).sum::<u64>(), conflicts, "is_new: {is_new}");
+        }
+    }
+}
+
+/// A task may get the id of a deleted one, and has a name of its own.
+#[test]
+fn a_task_with_the_id_of_a_deleted_one_has_its_own_name() {
+    let mut recording = Vec::new();
+    start(0, true, &mut recording);
+    (10..20).for_each(|ts| switch(ts, &mut recording));
+    let mut put = |record: Record<&[u8]>| encode(&record, &mut recording);
+    put(Record::TaskDeleted { ts: 20, task_id: 2 });
+    put(Record::TaskCreated { ts: 30, task_id: 2 });
+    put(Record::TaskName { task_id: 2, name: b"valve" });
+    (31..40).for_each(|ts| switch(ts, &mut recording));
+    let conversion = convert(&recording, Cut::WHOLE);
+    assert_eq!(conversion.summary.ledger.entries(), []);
+    let trace = conversion.read();
+    let is_thread = |track: &&TrackInfo| matches!(track.kind, TrackKind::Thread { .. });
+    let names: Vec<&str> = trace.tracks.values().filter(is_thread).map(|track| track.name.as_str()).collect();
+    let of = |name: &str| names.iter().filter(|own| own.contains(name)).count();
+    assert_eq!((of("pump"), of("valve")), (2, 1), "{names:?}");
 }
 
 #[test]

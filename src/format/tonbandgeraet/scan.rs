@@ -383,6 +383,16 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// Whether it has one name or kind in a session. Real targets write the names of all task markers with task 0.
+    pub(super) fn is_named_once(self) -> bool {
+        use Subject::{AddressBase, IdleTask, Resolution, TaskEventMarker, TaskValueMarker, TimerTask};
+        match self {
+            TaskEventMarker { task, .. } | TaskValueMarker { task, .. } => task != 0,
+            Resolution | AddressBase | IdleTask(_) | TimerTask(_) => false,
+            _ => true,
+        }
+    }
+
     /// The subject of a record; `None` for records that are not kept. `core` is that of records that name none.
     pub(super) fn of<T: Copy>(record: &Record<T>, core: u32) -> Option<Subject> {
         Some(match *record {

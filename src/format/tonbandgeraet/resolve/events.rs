@@ -255,8 +255,13 @@ impl Scene<'_> {
                 let again = session.deleted.get(&task_id).is_some_and(|&deleted| deleted <= time) && ids.has_task(task_id);
                 if again {
                     session.deleted.remove(&task_id);
+                    session.reused.insert(task_id);
                 }
-                event!(EventKind::TaskCreated(if again { entity!(new_task(task_id)) } else { entity!(task(task_id)) }))
+                event!(EventKind::TaskCreated(if again {
+                    entity!(new_task(task_id, Some(at.offset())))
+                } else {
+                    entity!(task(task_id))
+                }))
             }
             Record::TaskDeleted { task_id, .. } => {
                 let task = entity!(task(task_id));
@@ -519,6 +524,7 @@ impl Resolver {
         let input = &mut self.inputs[at.index];
         let since = std::mem::take(&mut input.since_drop_counter);
         let before = input.dropped.unwrap_or(0);
+        input.unconfirmed_drops = None;
         if count == before {
             if input.dropped.is_some() && since < DROP_COUNTER_EVERY {
                 out.ledger.enter(losses::DROP_COUNTER_REPEATED, at.offset(), 0);
@@ -543,6 +549,9 @@ impl Resolver {
         }
         input.dropped = Some(count);
         input.drop_counter_ns = time;
+        // Nothing follows that would show a flipped bit.
+        let is_one_bit = (count ^ before).is_power_of_two() && next.is_none();
+        input.unconfirmed_drops = Some(lost).filter(|_| is_one_bit);
         let lost = if input.counts_dropped { lost } else { 0 };
         let kind = losses::DROPPED_BY_TARGET;
         out.ledger.enter(kind, at.offset(), lost);

@@ -114,16 +114,20 @@ impl Ids {
     pub fn task(&mut self, id: u32, scope: &NameScope<'_>, entities: &mut Entities) -> Option<TaskId> {
         match self.tasks.get(id) {
             Some(task) => Some(TaskId(task)),
-            None => self.new_task(id, scope, entities),
+            None => self.new_task(id, None, scope, entities),
         }
     }
 
-    /// A new task with an id that may have been used by a deleted one.
+    /// A new task. Its id may have been used by a deleted one: then it was created at the offset `created`, and its name follows.
     #[cold]
-    pub fn new_task(&mut self, id: u32, scope: &NameScope<'_>, entities: &mut Entities) -> Option<TaskId> {
+    pub fn new_task(&mut self, id: u32, created: Option<u64>, scope: &NameScope<'_>, entities: &mut Entities) -> Option<TaskId> {
+        let mut starts = scope.starts.to_vec();
+        if let (Some(created), Some(start)) = (created, starts.get_mut(scope.input)) {
+            *start = created;
+        }
         let task = Task {
             number: id,
-            name: scope.name(Subject::Task(id)),
+            name: scope.names.name(Subject::Task(id), scope.input, &starts),
             kind: scope.names.task_kind(id, scope.input, scope.starts),
             session: scope.session,
             waits: if scope.names.unrecorded.readiness { RecordedWaits::Nothing } else { RecordedWaits::Ends },

@@ -42,10 +42,14 @@ pub struct InputState {
     /// The program that recorded it, and the number of programs. Inputs of one program share its ids.
     pub program: usize,
     pub programs: usize,
+    /// Where the file's times go back without a start, and the first one of the file.
+    pub seam: Option<(u64, u64)>,
     /// The time of the session's first event; earlier times are held.
     pub start_ns: Nanos,
     pub last_ns: Nanos,
     pub dropped: Option<u32>,
+    /// The events that the last drop counter alone reports as lost, if one flipped bit can have made it.
+    pub unconfirmed_drops: Option<u64>,
     /// Whether its drop counters say how many events are lost; otherwise another input says that, of all cores.
     pub counts_dropped: bool,
     pub since_drop_counter: u64,
@@ -76,6 +80,8 @@ pub struct InputState {
 #[derive(Clone, Copy)]
 pub struct Axis {
     pub rate: Rate,
+    /// What the wraps of the session add to its ticks.
+    pub wrapped: u64,
     /// The offset of times in nanoseconds: a session starts where the one before ended.
     pub shift_ns: i64,
 }
@@ -84,7 +90,7 @@ impl Axis {
     /// The time of a tick of the session. `None` beyond the range of a trace.
     #[inline]
     pub fn nanos(self, ticks: u64) -> Option<Nanos> {
-        let time = self.rate.to_nanos(Ticks(ticks))?.0.checked_add_signed(self.shift_ns)?;
+        let time = self.rate.to_nanos(Ticks(ticks.saturating_add(self.wrapped)))?.0.checked_add_signed(self.shift_ns)?;
         (time <= Nanos::MAX.0).then_some(Nanos(time))
     }
 }
@@ -171,14 +177,16 @@ impl InputState {
             is_core_in_doubt: false,
             core_id_at: None,
             copies: Copies::default(),
-            axis: Axis { rate, shift_ns: 0 },
+            axis: Axis { rate, wrapped: 0, shift_ns: 0 },
             is_rate_given: options.clock.is_some(),
             session: 0,
             program,
             programs,
+            seam: None,
             start_ns: Nanos(0),
             last_ns: Nanos(0),
             dropped: None,
+            unconfirmed_drops: None,
             counts_dropped,
             since_drop_counter: DROP_COUNTER_EVERY,
             drop_counter_ns: Nanos(0),
@@ -256,6 +264,28 @@ impl InputState {
     /// Whether the frame before a record says of which core it is.
     pub fn is_marked(&self, at: RecordPlace<'_>) -> bool {
         self.core_id_at.is_some_and(|mark| is_next_frame(at.chunk.bytes, mark, at.offset()))
+    }
+
+    /// Where the oldest record is, if the input is a ring as it lay in memory: the times from there on end right before the first ones.
+    #[cold]
+    pub fn ring_seam(&mut self) -> Option<u64> {
+        const STEPS: u64 = 64;
+        let (seam, first) = self.seam.filter(|_| self.session == 1)?;
+        let clock = &self.state().clock;
+        let (begin, reached) = clock.begin().zip(clock.reached())?;
+        let step = (reached - begin) / clock.count().max(1);
+        (reached <= first && first - reached <= step.saturating_mul(STEPS)).then_some(seam)
+    }
+
+    /// The range of the target's timer, if it has wrapped between two times. Ports should extend it to 64 bits, and not all do. A reset
+    /// would have to come by chance right before the end of the range. `average`: the average step of the session, in ticks.
+    #[cold]
+    pub fn wrap_between(&self, before: u64, ticks: u64, average: u64) -> Option<u64> {
+        const RANGES: [u64; 2] = [1 << 24, 1 << 32];
+        const STEPS: u64 = 64;
+        let range = RANGES.into_iter().find(|range| before < *range)?;
+        let step = range - before + ticks;
+        (self.cores.len() == 1 && step <= (range >> 8).min(average.saturating_mul(STEPS))).then_some(range)
     }
 
     /// Judges a time of the present core. `restart_bits`: the evidence for a restart.

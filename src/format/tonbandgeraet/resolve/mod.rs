@@ -25,10 +25,10 @@ use std::ops::Range;
 use crate::clock::{Cause, LOOKAHEAD as LOOKAHEAD_RECORDS, RESTART_GAP_NS, SESSIONS_LIMIT, Verdict};
 use crate::format::options::overridden_rate;
 use crate::format::{Detail, Facts, FormatOptions, ListRecord, Resolve, Resolved};
-use crate::model::losses;
 use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, Ledger, LossNote, Matter, Nanos, ObjectId, Rate, TextRef, Ticks,
 };
+use crate::model::{counted, losses};
 
 use super::decode::{Ordered, Records, Stamp, Stored};
 use super::record::Record;
@@ -76,6 +76,8 @@ struct Session {
     gaps: u32,
     /// Tasks that were deleted, and when: another task may get the same id. The files of other cores may be ahead.
     deleted: rustc_hash::FxHashMap<u32, Nanos>,
+    /// The ids of deleted tasks that other tasks got.
+    reused: rustc_hash::FxHashSet<u32>,
 }
 
 impl Session {
@@ -213,6 +215,13 @@ impl Resolve for Resolver {
                 "give the program that ran with --elf"
             };
             facts.hints.push(format!("{} {messages} {have} no text: {advice}", self.unformatted));
+        }
+        let is_one_target = self.inputs.len() > 1 && self.inputs.iter().all(|input| input.programs == 1);
+        if is_one_target && facts.sessions > 1 {
+            facts.hints.push(
+                "The target was reset: from there on the times of one core's file cannot be compared with those of the others."
+                    .to_owned(),
+            );
         }
         if self.messages.has_program() {
             let is_needed = !self.functions.lookups.is_empty() || self.messages.has_any();
@@ -468,6 +477,9 @@ impl Resolver {
             Some(_) => RESTART_SIGN_BITS,
             None => 0,
         };
+        let clock = &input.state().clock;
+        let lived = clock.reached().zip(clock.begin()).map_or(0, |(reached, first)| reached.saturating_sub(first));
+        let (begin, reached, average) = (clock.begin(), clock.reached(), lived / clock.count().max(1));
         let judged = input.judge(at, ticks, restart_bits);
         if let Some(doubt) = input.state().clock.take_doubt() {
             out.ledger.enter_doubt(at.offset(), doubt.text(input.axis.rate));
@@ -481,9 +493,14 @@ impl Resolver {
                 out.ledger.enter(losses::TIME_OUTLIER, at.offset(), 0);
             }
             Verdict::Restarted => {
-                if input.session + 1 < SESSIONS_LIMIT {
+                let wrap = reached.filter(|_| sign.is_none()).and_then(|before| input.wrap_between(before, ticks, average));
+                if let Some(range) = wrap {
+                    input.axis.wrapped += range;
+                    out.ledger.enter(losses::TIMER_WRAPPED, at.offset(), 0);
+                } else if input.session + 1 < SESSIONS_LIMIT {
                     // Another core may have begun earlier, and be recorded later.
                     let first = input.first_of_other_cores(at).map_or(ticks, |other| other.min(ticks));
+                    input.seam = begin.filter(|_| sign.is_none() && input.session == 0).map(|begin| (at.offset(), begin));
                     self.restart(at.index, sign.unwrap_or(at.offset()), first, out);
                 } else {
                     return input.state().converted.1;
@@ -515,7 +532,7 @@ impl Resolver {
 
     /// The target was reset: another session begins, at `ticks`.
     fn restart(&mut self, index: usize, offset: u64, ticks: u64, out: &mut Resolved<'_>) {
-        self.forget_levels(index, out);
+        self.end_session(index, offset, out);
         out.ledger.enter(losses::SESSION_RESTART, offset, 0);
         let input = &mut self.inputs[index];
         // The reset implies it.
@@ -538,6 +555,7 @@ impl Resolver {
         if !input.is_rate_given {
             input.axis.rate = resolution(&self.names, index, &self.starts).unwrap_or(input.axis.rate);
         }
+        input.axis.wrapped = 0;
         let start_ns = input.last_ns.saturating_add(RESTART_GAP_NS);
         input.start_ns = start_ns;
         let first_ns = input.axis.rate.to_nanos(Ticks(ticks)).unwrap_or_default();
@@ -553,13 +571,39 @@ impl Resolver {
         out.batch.events.push(Event { time: start_ns, core, kind: EventKind::SessionStart(session) });
     }
 
-    fn end_input(&mut self, index: usize, out: &mut Resolved<'_>) {
+    /// A session of an input ends at `offset`.
+    fn end_session(&mut self, index: usize, offset: u64, out: &mut Resolved<'_>) {
         self.forget_levels(index, out);
+        let session = self.inputs.get(index).and_then(|input| self.sessions.get(input.slot()));
+        let is_reused = |task| session.is_some_and(|session| session.reused.contains(&task));
+        let start = self.starts.get(index).copied().unwrap_or(0);
+        for (subject, offset) in self.names.conflicts(index, start..offset) {
+            if !matches!(subject, Subject::Task(task) if is_reused(task)) {
+                out.ledger.enter(losses::CONFLICTING_NAME, offset, 0);
+            }
+        }
+    }
+
+    fn end_input(&mut self, index: usize, out: &mut Resolved<'_>) {
+        self.end_session(index, u64::MAX, out);
         self.ended += 1;
         let Some(input) = self.inputs.get_mut(index) else { return };
         // A frame of which there are only fragments.
         if let Some(gap) = input.gap.take() {
             out.batch.add_loss(input.last_ns, input.core, gap);
+        }
+        if let Some(seam) = input.ring_seam() {
+            self.facts.hints.push(format!(
+                "The times from byte {seam} on end right before the first ones of the file: if it is a ring as it lay in memory, put the \
+                 bytes before that place at its end. Then there was no reset."
+            ));
+        }
+        if let Some(lost) = input.unconfirmed_drops.filter(|_| input.counts_dropped && out.ledger.frames_bad > 0) {
+            let lost = counted(lost, "dropped event");
+            self.facts.hints.push(format!(
+                "The last drop counter reports {lost}, and nothing confirms it: in a recording with damaged frames it may be one flipped \
+                 bit."
+            ));
         }
     }
 }

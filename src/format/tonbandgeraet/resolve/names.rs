@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -18,7 +19,7 @@ use super::sync_check::SyncCheck;
 use super::{CORES_LIMIT, losses};
 
 /// The fact in a metadata record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
     Name(Arc<str>),
     Rate(Rate),
@@ -48,6 +49,8 @@ struct Known {
 pub struct Names {
     /// By input and subject: the facts in file order.
     inputs: Vec<FxHashMap<Subject, Vec<Known>>>,
+    /// By input, in file order: subjects with another name or kind than before, where the one before was last, and where the other is.
+    conflicts: Vec<Vec<(Subject, u64, u64)>>,
     are_separate: bool,
     /// The cores whose idle task or timer service is recorded.
     cores: BTreeSet<u32>,
@@ -64,6 +67,7 @@ impl Names {
     /// Adds the metadata of the next input. `checks` are those of its syncs, `core` is the core of everything before the first `core_id`.
     pub fn add_input(&mut self, facts: &ScanFacts, checks: &[SyncCheck], core: u32, ledger: &mut Ledger) {
         let mut known: FxHashMap<Subject, Vec<Known>> = FxHashMap::default();
+        let mut conflicts = Vec::new();
         let has_odd_clock = |offset| {
             let check = checks.binary_search_by_key(&offset, |check| check.offset).ok().and_then(|found| checks.get(found));
             check.is_some_and(|check| check.odd_clock)
@@ -104,6 +108,9 @@ impl Names {
                 self.cores.insert(core);
             }
             let facts = known.entry(subject).or_default();
+            if let Some(last) = facts.last().filter(|last| subject.is_named_once() && last.fact != fact) {
+                conflicts.push((subject, last.last_offset, entry.offset));
+            }
             let last_offset = facts.last().map_or(0, |last| last.last_offset).max(entry.last_offset);
             facts.push(Known { offset: entry.offset, last_offset, fact });
         }
@@ -113,6 +120,15 @@ impl Names {
             ledger.enter(losses::CONFLICTING_RESOLUTION, other.offset, 0);
         }
         self.inputs.push(known);
+        self.conflicts.push(conflicts);
+    }
+
+    /// The subjects that have another name or kind than before in a session, and where. `range`: its bytes.
+    pub fn conflicts(&self, input: usize, range: Range<u64>) -> impl Iterator<Item = (Subject, u64)> + '_ {
+        let conflicts = self.conflicts.get(input).map_or(&[][..], Vec::as_slice);
+        let within = conflicts.iter().skip(conflicts.partition_point(|conflict| conflict.2 < range.start));
+        let within = within.take_while(move |conflict| conflict.2 < range.end);
+        within.filter(move |conflict| conflict.1 >= range.start).map(|conflict| (conflict.0, conflict.2))
     }
 
     /// The fact of `subject` in the session that starts at `starts[i]` in input `i`. Input `own` is searched first.
