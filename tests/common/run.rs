@@ -131,6 +131,15 @@ impl Subject {
         });
     }
 
+    /// Checks that the trace is the same wherever a short capture is cut.
+    pub fn check_cuts(&self, capture: &[u8]) {
+        let whole = self.convert(capture, Cut::WHOLE).trace;
+        for window_bytes in 1..capture.len() {
+            let cut = self.convert(capture, Cut { threads: 1, window_bytes }).trace;
+            assert!(cut == whole, "another trace with windows of {window_bytes} bytes");
+        }
+    }
+
     fn source<'a>(&self, capture: &'a [u8]) -> Source<'a> {
         Source::new(capture, self.format).options(self.options.clone())
     }

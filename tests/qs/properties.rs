@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use traceconv::format::OptionValue;
 use traceconv::format::qs::decode::{Decoder, Records, cut};
 use traceconv::format::qs::encode::{Encoder, Value};
+use traceconv::format::qs::frame;
 use traceconv::format::qs::generate::{Damage, GenerateOptions, generate};
 use traceconv::format::qs::infer::Evidence;
 use traceconv::format::qs::layout::{Config, Layout, Sizes};
@@ -324,4 +325,21 @@ proptest! {
         let raw = subject.convert_with(&bytes, &all).read();
         prop_assert!(raw.unclosed.is_empty());
     }
+}
+
+/// The first pass does not see the names of repaired records. Those that it sees are not learned again.
+#[test]
+fn names_beside_a_repair_are_those_of_the_whole_recording() {
+    let (object, time) = ([0xF8, 0x0E, 0, 0x20], [0x6E, 8, 2, 0]);
+    // After a byte of a frame that is lost.
+    let mut bytes = vec![0x91];
+    frame::append(37, 4, b"\x0F\x03\x02\0\x90\x0E\0\x20\x35\x0B\0\x08", &mut bytes);
+    frame::append(38, 61, &[&object[..], b"one\0"].concat(), &mut bytes);
+    frame::append(39, 32, &[&time[..], &object, b"\xD4\x0E\0\x20\x02\0\0"].concat(), &mut bytes);
+    frame::append(40, 61, &[&object[..], b"two\0"].concat(), &mut bytes);
+    let subject = Subject::new("qs").with_text("qs-version", "583");
+    subject.check_cuts(&bytes);
+    let texts = subject.convert(&bytes, Cut::WHOLE).trace;
+    let has = |text: &[u8]| texts.windows(text.len()).any(|window| window == text);
+    assert!(has(b"two") && !has(b"one"));
 }

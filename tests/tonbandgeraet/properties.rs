@@ -199,3 +199,10 @@ fn windows_and_threads_change_nothing() {
         }
     }
 }
+
+/// A sync that is not the first, a frame of an unknown event, and the beginning of another frame.
+#[test]
+fn losses_at_one_place_are_named_by_the_first() {
+    let capture = b"\x06\x0C\x54\x01\x02\x05\x0A\x01\x01\x9F\xA5\x10\xA1\x10\x8B\x03\0\x05\x9F\xF0\xA3\x01\0\x10";
+    run::subject().check_cuts(capture);
+}

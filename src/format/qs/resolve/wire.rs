@@ -184,9 +184,13 @@ impl WireState {
         &self.sessions.all[self.session]
     }
 
-    /// Adds a name that the first pass did not see.
+    /// Adds a name that the first pass did not see: that of a repaired record.
     #[cold]
     pub fn learn(&mut self, records: &Records, stored: &Stored) {
+        let offset = records.offset_of(stored);
+        if records.repairs.iter().all(|repair| repair.offset != offset) {
+            return;
+        }
         if let Some(session) = self.sessions.all.get_mut(self.session) {
             let layout = session.layout.clone();
             Arc::make_mut(session).names.learn(stored.kind, &layout, records.data_of(stored));

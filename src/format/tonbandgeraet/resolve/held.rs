@@ -149,7 +149,8 @@ pub fn merge_gaps(mut gaps: Vec<(usize, LossNote)>, more: Vec<(usize, LossNote)>
         return gaps;
     }
     gaps.extend(more);
-    gaps.sort_by_key(|gap| gap.0);
+    // The first one in the input names the loss, wherever the input is cut.
+    gaps.sort_by_key(|gap| (gap.0, gap.1.offset));
     let mut merged = Vec::with_capacity(gaps.len());
     for (number, note) in gaps {
         push_gap_before(&mut merged, number, note);
