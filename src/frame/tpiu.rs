@@ -2,7 +2,8 @@
 //!
 //! An even byte with bit 0 set names the source of the next bytes; else it is data, and its bit 0 is in the last byte of the frame. An
 //! odd byte is always data. A full sync word may occur between frames, a half sync word at any even position. No source has id 0x7F, so
-//! both are recognised wherever they are: after bytes were lost, the next full sync gives the begin of a frame.
+//! both are recognised wherever they are: after bytes were lost, the next full sync gives the begin of a frame. After eight frames without
+//! a change the target names the source again (8.12.1 there), so a misread name is wrong for no longer.
 
 /// The length of a frame.
 pub const FRAME_BYTES: usize = 16;

@@ -77,9 +77,9 @@ impl FramedReader {
             let place = is_async.then(|| self.place_of(input.get(until..).unwrap_or(&[]))).flatten();
             let is_damaged = place.is_some_and(|place| place != self.deframer.place());
             let is_last = until >= input.len();
-            self.at = until;
+            let start = std::mem::replace(&mut self.at, until) as u64;
             if is_damaged || self.deframer.breaks() > breaks {
-                let mut strict = Strict { sink, damage: None, time: stream.time(), last: None };
+                let mut strict = Strict { sink, from: start, damage: None, time: stream.time(), last: None };
                 stream.push(&self.bytes, &self.origins, is_last, &mut strict);
                 // What follows an open message waits for it.
                 stream.break_off(&mut strict);
@@ -154,6 +154,8 @@ impl FramedReader {
 /// bytes may be missing there.
 struct Strict<'a, S> {
     sink: &'a mut S,
+    /// The segment begins here. What was before it is no sign of damage in it: an open message without end holds back all after it.
+    from: u64,
     /// Where that is.
     damage: Option<u64>,
     /// The time before it.
@@ -178,6 +180,9 @@ impl<S: MessageSink> Strict<'_, S> {
 
 impl<S: MessageSink> MessageSink for Strict<'_, S> {
     fn frame(&mut self, frame: &[u8], context: Context, is_whole: bool) {
+        if context.offset < self.from && (!is_whole || context.offset + context.len as u64 <= self.from) {
+            return self.sink.frame(frame, context, is_whole);
+        }
         match Message::read_frame(frame) {
             Ok(message) if self.damage.is_none() && is_whole && message.marks.0 == 0 => {
                 self.pass_last();
@@ -191,7 +196,9 @@ impl<S: MessageSink> MessageSink for Strict<'_, S> {
     }
 
     fn notice(&mut self, notice: Notice, value: u64, context: Context) {
-        if self.damage.is_none() && matches!(notice, Notice::Frequency | Notice::Trigger) {
+        if context.offset < self.from {
+            self.sink.notice(notice, value, context);
+        } else if self.damage.is_none() && matches!(notice, Notice::Frequency | Notice::Trigger) {
             self.pass_last();
             self.sink.notice(notice, value, context);
         } else {

@@ -466,6 +466,22 @@ fn frames_begin_elsewhere_after_lost_bytes() {
     }
 }
 
+/// Messages wait for one that began before them. If that has no end, they are not left out with what follows lost bytes.
+#[test]
+fn an_open_message_does_not_hide_those_before_lost_bytes() {
+    let mut writer = Writer::begun();
+    writer.go_to(5, 5);
+    writer.data(&[0x42, 0x50, 0x2A, 1], Some(900), false);
+    let (stream, messages) = framed_messages();
+    let mut file = Vec::new();
+    tpiu::wrap(&[writer.finish(), stream].concat(), 0x10, &mut file);
+    let at = file.len() / 2;
+    file.drain(at..at + 5);
+    let seen = read_framed(&file, Framed { source: 0x10, place: 0 }, usize::MAX >> 8);
+    let found = seen.frames.iter().filter(|(frame, ..)| messages.contains(frame)).count();
+    assert!(found >= messages.len() - 24, "{found} messages were found");
+}
+
 proptest! {
     #[test]
     fn cuts_between_coresight_frames_do_not_show(
