@@ -351,3 +351,41 @@ fn a_stream_from_its_middle_begins_with_its_first_time_stamp() {
         (Some(400_000 * MS), Some(400_000_019_000))
     );
 }
+
+/// Other data is read as a frequency where packets are damaged: times after it would all be wrong.
+#[test]
+fn a_new_frequency_after_damage_is_not_used() {
+    let ms = 24_000;
+    let stream = |damage: &dyn Fn(&mut Writer), hz: u32| {
+        let mut writer = Writer::begun();
+        writer.frequency(24_000_000);
+        writer.go_to(1, 1);
+        (1..20).for_each(|number| writer.message(&text(None, "before"), number * ms, Ending::Flag));
+        damage(&mut writer);
+        writer.frequency(hz);
+        writer.go_to(1, 1);
+        (20..40).for_each(|number| writer.message(&text(None, "after"), number * ms, Ending::Flag));
+        let run = subject("syst-stp").convert(&writer.finish(), Cut::WHOLE);
+        let last = run.read().instants.into_iter().rfind(|instant| instant.name == "after").map(|instant| instant.ts / MS);
+        (last, run.summary.ledger.entries().iter().filter(|entry| entry.kind == losses::RATE_OUTLIER).count())
+    };
+    let none = |_: &mut Writer| {};
+    // A message too short to be one.
+    let short = |writer: &mut Writer| {
+        writer.data(&[0x42, 0x50], Some(19 * ms + 1), false);
+        writer.flag(None);
+    };
+    // The next message begins before it ends, and after the frequency.
+    let open = |writer: &mut Writer| writer.data(&[0x42, 0x50, 0xAA, 0x01], Some(19 * ms + 1), false);
+    // Packets that cannot be read, up to an ASYNC.
+    let unread = |writer: &mut Writer| {
+        [0xF, 0, 0xD, 5, 5].iter().for_each(|&nibble| writer.nibble(nibble));
+        writer.sync();
+    };
+    assert_eq!(stream(&short, 3_000_000_000), (Some(39), 1));
+    assert_eq!(stream(&open, 3_000_000_000), (Some(39), 1));
+    assert_eq!(stream(&short, 24_000_000), (Some(39), 0));
+    // A sender may change it: the time goes on at half the rate from the last stamp on.
+    assert_eq!(stream(&none, 12_000_000), (Some(19 + 2 * 20), 0));
+    assert_eq!(stream(&unread, 12_000_000), (Some(19 + 2 * 20), 0));
+}

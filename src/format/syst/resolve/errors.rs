@@ -35,6 +35,8 @@ pub struct ReportedErrors {
     invalid: usize,
     /// Whether packets could not be read since then.
     is_lost: bool,
+    /// Whether damage came since then, and no ASYNC after packets that could not be read.
+    is_damaged: bool,
 }
 
 impl ReportedErrors {
@@ -53,13 +55,27 @@ impl ReportedErrors {
                 | Notice::WrongTime
                 | Notice::WrongVersion
                 | Notice::WrongFrequency,
-            ) => self.is_lost = true,
-            RecordKind::Notice(Notice::Unfinished | Notice::Beginless) | RecordKind::Malformed(_) => self.invalid += 1,
+            ) => {
+                self.is_lost = true;
+                self.is_damaged = stored.kind != RecordKind::Notice(Notice::Unsynced);
+            }
+            RecordKind::Notice(Notice::Unfinished | Notice::Beginless) | RecordKind::Malformed(_) => self.add_invalid(),
             RecordKind::Notice(_) | RecordKind::Console => {}
-            _ if stored.marks.has(Marks::CRC_BAD) || stored.marks.has(Marks::TRUNCATED) => self.invalid += 1,
+            _ if stored.marks.has(Marks::CRC_BAD) || stored.marks.has(Marks::TRUNCATED) => self.add_invalid(),
             _ => return self.is_lost || self.invalid > 0 || !self.waiting.is_empty(),
         }
         false
+    }
+
+    fn add_invalid(&mut self) {
+        self.invalid += 1;
+        self.is_damaged = true;
+    }
+
+    /// Whether packets are being read at wrong nibbles, as far as is known: there was damage since the last valid message, and no ASYNC ended
+    /// it.
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged
     }
 
     /// Whether a valid message changes nothing.
@@ -83,7 +99,7 @@ impl ReportedErrors {
             self.waiting.clear();
         }
         self.believed.append(&mut self.waiting);
-        (self.invalid, self.is_lost) = (0, false);
+        (self.invalid, self.is_lost, self.is_damaged) = (0, false, false);
         self.believed.get(start..).unwrap_or(&[])
     }
 

@@ -451,7 +451,7 @@ impl RecordResolver {
         let is_held_notice = matches!((stored.kind, judged), (RecordKind::Notice(_), JudgedTime::Clamped(_)));
         let has_stamp = stored.transport.or(stored.timestamp).is_some() && !is_held_notice;
         out.batch.note_judged(offset, has_stamp.then_some(time));
-        if !input.times.note(records, stored, time) {
+        if !input.times.note(records, stored, time, input.errors.is_damaged()) {
             out.ledger.enter(losses::RATE_OUTLIER, offset, 0);
         }
         Some(time)

@@ -350,15 +350,19 @@ impl MessageTimes {
         Nanos(self.last.unwrap_or(0))
     }
 
-    /// Notes facts about the clocks in a record. `time` is the judged time of the record. False if a frequency in it is not used.
+    /// Notes facts about the clocks in a record. `time` is the judged time of the record. False if a frequency in it is not used: after
+    /// damage, other data looks like a new one (`is_damaged`).
     #[inline]
-    pub fn note(&mut self, records: &Records, stored: &Stored, time: Nanos) -> bool {
+    pub fn note(&mut self, records: &Records, stored: &Stored, time: Nanos, is_damaged: bool) -> bool {
         match stored.kind {
             RecordKind::Clock if !stored.marks.has(Marks::CRC_BAD) && stored.extra != 0 => {
                 return self.note_clock(owner_of(records, stored), stored, time);
             }
             RecordKind::Notice(Notice::Frequency) if !self.transport_is_given => {
                 if let (Some(line), Some(rate)) = (&mut self.transport, Rate::from_hz(stored.value, 1)) {
+                    if is_damaged && rate != line.rate {
+                        return false;
+                    }
                     line.bend(stored.transport.unwrap_or(0), rate);
                     self.transport_source = RECORDED;
                 }

@@ -56,23 +56,41 @@ pub struct Reading {
     pub hz: Option<u64>,
     /// How often an unknown packet ended synchronisation.
     pub unsynced: u64,
+    /// Damage after which other data may look like a frequency.
+    is_damaged: bool,
 }
 
 impl MessageSink for Reading {
     fn frame(&mut self, frame: &[u8], _: Context, is_whole: bool) {
+        let is_legal = is_legal(frame);
         if is_whole {
             self.messages += 1;
-            let is_legal = Message::read_frame(frame).is_ok_and(|message| message.marks.0 == 0);
             self.legal += u64::from(is_legal);
         }
+        self.is_damaged = !is_legal;
     }
 
     fn notice(&mut self, notice: Notice, value: u64, _: Context) {
         match notice {
-            Notice::Frequency if value != 0 => self.hz = self.hz.or(Some(value)),
+            Notice::Frequency if value != 0 && !self.is_damaged => self.hz = self.hz.or(Some(value)),
             Notice::UnknownPacket => self.unsynced += 1,
             _ => {}
         }
+        self.is_damaged = is_damage(notice).unwrap_or(self.is_damaged);
+    }
+}
+
+fn is_legal(frame: &[u8]) -> bool {
+    Message::read_frame(frame).is_ok_and(|message| message.marks.0 == 0)
+}
+
+/// Whether packets after it are read at wrong nibbles, as far as is known; `None` if it says nothing about that.
+fn is_damage(notice: Notice) -> Option<bool> {
+    match notice {
+        // An ASYNC ends it.
+        Notice::Unsynced => Some(false),
+        Notice::Frequency | Notice::Trigger | Notice::MasterError | Notice::GlobalError | Notice::UnknownTime => None,
+        _ => Some(true),
     }
 }
 
@@ -302,25 +320,37 @@ struct ClockMessages {
     pairs: Thinned<Pair>,
     /// Whether messages have time stamps of their own.
     has_timestamps: bool,
+    /// The last message, and whether a notice after it says that other data may look like a frequency.
+    last: Vec<u8>,
+    is_damaged: Option<bool>,
 }
 
 impl MessageSink for ClockMessages {
     #[inline]
     fn frame(&mut self, frame: &[u8], context: Context, is_whole: bool) {
-        let Some(header) = Header::of(frame) else { return };
+        let Some(header) = Header::of(frame) else {
+            self.is_damaged = Some(true);
+            return;
+        };
         self.has_timestamps |= header.is_timed();
+        self.last.clear();
+        self.last.extend_from_slice(frame);
+        self.is_damaged = None;
         if header.0 & 0xF == 8 && is_whole {
             self.clock_message(frame, context);
         }
     }
 
     fn notice(&mut self, notice: Notice, value: u64, context: Context) {
+        let is_damaged = || self.is_damaged.unwrap_or_else(|| !self.last.is_empty() && !is_legal(&self.last));
         if notice == Notice::Frequency
             && !self.rate_is_given
             && let (Some(rate), Some(ticks)) = (Rate::from_hz(value, 1), context.transport)
+            && !is_damaged()
         {
             self.line.bend(ticks, rate);
         }
+        self.is_damaged = is_damage(notice).or(self.is_damaged);
     }
 }
 
@@ -348,7 +378,14 @@ impl Correlator {
             stream: Stream::new(order),
             framed: source.map(|framed| FramedReader::new(framed, order)),
             read_bytes: 0,
-            found: ClockMessages { line: Line::new(rate), rate_is_given, pairs: Thinned::default(), has_timestamps: false },
+            found: ClockMessages {
+                line: Line::new(rate),
+                rate_is_given,
+                pairs: Thinned::default(),
+                has_timestamps: false,
+                last: Vec::new(),
+                is_damaged: None,
+            },
         }
     }
 
