@@ -1,5 +1,7 @@
 //! The content of the trace, read by an independent reader.
 
+use traceconv::format::syst::encode::{Draft, Origin};
+use traceconv::format::syst::record::Location;
 use traceconv::format::syst::stp::encode::{Ending, Writer};
 
 use crate::captures::{self, subject};
@@ -187,5 +189,38 @@ fn time_stamps_of_an_unknown_scheme_are_said_to_be() {
     }
     for version in [2, 3, 4] {
         assert!(codes(version).is_empty(), "{version}");
+    }
+}
+
+/// Two clients match the same GUIDs, by masks, and each has some of the ids.
+#[test]
+fn clients_may_share_their_guids() {
+    let one = "<Guid ID=\"{5B1F6D02-0000-0000-8000-000000000000}\" Mask=\"{FFFFFFFF-0000-0000-8000-000000000000}\"/>";
+    let two = "<Guid ID=\"{5B1F6D02-914C-4A77-9E10-2C44D08A3107}\"/>";
+    let xml = format!(
+        "<Collateral><Client Name=\"one\"><Guids>{one}</Guids><Catalog32><Format ID=\"1\">one %d</Format></Catalog32></Client>
+         <Client Name=\"two\"><Guids>{two}</Guids><SourceFiles><File ID=\"7\">two.c</File></SourceFiles>
+         <Catalog32><Format ID=\"1\">other %d</Format><Format ID=\"2\">two %s %d</Format></Catalog32></Client></Collateral>"
+    );
+    let message = |(id, argument): (u32, &[u8])| {
+        let payload = [&id.to_le_bytes()[..], argument, &9u32.to_le_bytes()].concat();
+        let (origin, location) = (Origin::Guid(captures::RADIO, 3), Some(Location::FileLine16(7, 5)));
+        Draft { origin, location, ..Draft::new(captures::CATALOG32_P32, &payload) }.bytes()
+    };
+    let messages: [Vec<u8>; 3] = [(1, &b""[..]), (2, b"x\0"), (3, b"")].map(message);
+    let mut writer = Writer::begun();
+    (0..).zip(&messages).for_each(|(number, message)| writer.message(message, 100 * number, Ending::Flag));
+    // No field says where a raw message ends.
+    let raw = messages.get(..2).unwrap_or_default().concat();
+    let known = ["one \"one 9\" \"two.c\"", "one \"two x 9\" \"two.c\""];
+    for (format, capture, unknown) in [("syst-stp", writer.finish(), &["one - \"two.c\""][..]), ("syst-raw", raw, &[])] {
+        let lines = Subject::new(format).with_file("collateral", "two.xml", xml.as_bytes()).dump(&capture, Cut::WHOLE, |view| {
+            let field =
+                |wanted: &str| view.fields.iter().find(|(name, _)| *name == wanted).map(|(_, value)| format!("{value:?}"));
+            [field("client"), field("text"), field("file")].map(|field| field.unwrap_or("-".to_owned())).join(" ")
+        });
+        let lines: Vec<String> =
+            lines.iter().map(|line| line.replace("Text(\"one\")", "one").replace("Text(", "").replace(')', "")).collect();
+        assert_eq!(lines, [&known, unknown].concat(), "{format}");
     }
 }

@@ -82,6 +82,9 @@ struct Table {
 /// How many masks a section may have: each costs a look-up per message.
 const MASKS_LIMIT: usize = 256;
 
+/// How many clients of one sender are searched for an id: each costs a look-up per message.
+const OTHERS_LIMIT: usize = 64;
+
 impl Table {
     /// False if there are too many masks.
     fn add(&mut self, id: u64, mask: u64, entry: u32) -> bool {
@@ -285,6 +288,14 @@ impl Collateral {
         let for_all = known().find(|(_, client)| client.builds.is_empty()).map(|(index, _)| index);
         let others = known().map(|(index, _)| index).take_while(move |&index| Some(index) != for_all);
         for_all.into_iter().chain(others).chain(is_only_one.then_some(0))
+    }
+
+    /// All clients that match a sender and its build, in order: what [`Collateral::client`] lacks, one after it may have.
+    pub fn all(&self, sender: Sender, at: Option<(u16, u16)>, build: Option<u64>) -> impl Iterator<Item = u32> {
+        let guid = self.guid_of(sender);
+        let keys = guid.into_iter().chain(keys_without_guid(sender, at).filter(move |_| guid.is_none()));
+        let known = keys.flat_map(|key| self.known_as(key));
+        known.filter(move |(_, client)| client.applies_to(build)).map(|(index, _)| index).take(OTHERS_LIMIT)
     }
 
     fn guid_of(&self, sender: Sender) -> Option<u128> {

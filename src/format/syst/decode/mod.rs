@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::collateral::{ClientMatch, Collateral, Sender};
+use super::collateral::{Client, ClientMatch, Collateral, Sender};
 use super::decoded::{Key, NameRef, Notice, RecordArg, RecordKind, SourceRef, Stored};
 use super::record::{Fields, Guid, Header, Location, Malformed, Marks, Message, Pointers};
 use super::scan::{Builds, last_build};
@@ -111,6 +111,8 @@ pub struct Records {
     /// By sender: the build for which its client was chosen.
     chosen_for: Vec<Option<u64>>,
     sender_of: FxHashMap<SenderKey, u32>,
+    /// By sender: all its clients, for what the first one lacks.
+    clients_of: FxHashMap<u32, Vec<u32>>,
     /// Senders that were looked up, each at [`place_in_recent`].
     recent_senders: [Option<RecentSender>; RECENT_SENDERS],
     name_of: FxHashMap<Box<[u8]>, u32>,
@@ -195,6 +197,7 @@ impl Records {
         self.sources.clear();
         self.ok_bytes = 0;
         self.sender_of.clear();
+        self.clients_of.clear();
         self.recent_senders = [None; RECENT_SENDERS];
         self.name_of.clear();
         self.protocol_of.clear();
@@ -432,6 +435,15 @@ impl Records {
         }
     }
 
+    /// The first client of a sender that has something: GUIDs with masks may be those of several.
+    #[cold]
+    fn other_client(&mut self, decoder: &Decoder, sender: u32, has: impl Fn(&Client) -> bool) -> Option<u32> {
+        let (PartSender { key, .. }, build) = (*self.senders.get(sender as usize)?, *self.chosen_for.get(sender as usize)?);
+        let all = || decoder.collateral.all(key.sender, key.place, build).collect();
+        let clients = self.clients_of.entry(sender).or_insert_with(all);
+        clients.iter().copied().find(|&client| decoder.collateral.get(client).is_some_and(&has))
+    }
+
     fn sender_without_client(&mut self, key: SenderKey) -> u32 {
         match self.sender_of.get(&key) {
             Some(&index) => index,
@@ -485,7 +497,12 @@ impl Records {
 
     #[inline(never)]
     fn add_location(&mut self, decoder: &Decoder, stored: &mut Stored, found: Option<ClientMatch>, location: Location) {
-        let client = found.map(|found| found.client);
+        let mut client = found.map(|found| found.client);
+        if let (Some((file, _)), Some(own)) = (location.file_line(), client.and_then(|client| decoder.collateral.get(client)))
+            && own.file(file).is_none()
+        {
+            client = self.other_client(decoder, stored.sender, |client| client.file(file).is_some()).or(client);
+        }
         if let Some(address) = location.address() {
             self.args.push(RecordArg::of_bits(Key::CODE_ADDRESS, Tag::Hex, address));
         } else if let Some((file, line)) = location.file_line()
