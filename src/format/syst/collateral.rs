@@ -290,7 +290,7 @@ impl Collateral {
         for_all.into_iter().chain(others).chain(is_only_one.then_some(0))
     }
 
-    /// All clients that match a sender and its build, in order: what [`Collateral::client`] lacks, one after it may have.
+    /// All clients that match a sender and its build, in order. Ids that the first one lacks may be in a later one.
     pub fn all(&self, sender: Sender, at: Option<(u16, u16)>, build: Option<u64>) -> impl Iterator<Item = u32> {
         let guid = self.guid_of(sender);
         let keys = guid.into_iter().chain(keys_without_guid(sender, at).filter(move |_| guid.is_none()));

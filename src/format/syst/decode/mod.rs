@@ -111,7 +111,7 @@ pub struct Records {
     /// By sender: the build for which its client was chosen.
     chosen_for: Vec<Option<u64>>,
     sender_of: FxHashMap<SenderKey, u32>,
-    /// By sender: all its clients, for what the first one lacks.
+    /// By sender: all its clients, for ids that the first one lacks.
     clients_of: FxHashMap<u32, Vec<u32>>,
     /// Senders that were looked up, each at [`place_in_recent`].
     recent_senders: [Option<RecentSender>; RECENT_SENDERS],
@@ -435,13 +435,27 @@ impl Records {
         }
     }
 
-    /// The first client of a sender that has something: GUIDs with masks may be those of several.
+    /// The format that a client has; else that of another client of the sender.
+    #[inline(always)]
+    fn entry_of(
+        &mut self,
+        decoder: &Decoder,
+        sender: u32,
+        client: Option<&Client>,
+        entry: impl Fn(&Client) -> Option<u32>,
+    ) -> Option<u32> {
+        let client = client?;
+        entry(client).or_else(|| self.of_others(decoder, sender, &|client, _| entry(client)))
+    }
+
+    /// The number that the first client of a sender which has one gives: GUIDs with masks may be those of several.
     #[cold]
-    fn other_client(&mut self, decoder: &Decoder, sender: u32, has: impl Fn(&Client) -> bool) -> Option<u32> {
+    #[inline(never)]
+    fn of_others(&mut self, decoder: &Decoder, sender: u32, number: &dyn Fn(&Client, u32) -> Option<u32>) -> Option<u32> {
         let (PartSender { key, .. }, build) = (*self.senders.get(sender as usize)?, *self.chosen_for.get(sender as usize)?);
         let all = || decoder.collateral.all(key.sender, key.place, build).collect();
         let clients = self.clients_of.entry(sender).or_insert_with(all);
-        clients.iter().copied().find(|&client| decoder.collateral.get(client).is_some_and(&has))
+        clients.iter().find_map(|&client| number(decoder.collateral.get(client)?, client))
     }
 
     fn sender_without_client(&mut self, key: SenderKey) -> u32 {
@@ -501,7 +515,7 @@ impl Records {
         if let (Some((file, _)), Some(own)) = (location.file_line(), client.and_then(|client| decoder.collateral.get(client)))
             && own.file(file).is_none()
         {
-            client = self.other_client(decoder, stored.sender, |client| client.file(file).is_some()).or(client);
+            client = self.of_others(decoder, stored.sender, &|client, index| client.file(file).and(Some(index))).or(client);
         }
         if let Some(address) = location.address() {
             self.args.push(RecordArg::of_bits(Key::CODE_ADDRESS, Tag::Hex, address));

@@ -43,8 +43,7 @@ impl Records {
                 let wide = message.fields.kind == Kind::Short64;
                 stored.kind = RecordKind::Short { wide };
                 stored.value = message.short_value().unwrap_or(0);
-                let number = self.entry_of(decoder, stored, client, |client, stored| client.short(wide, stored.value));
-                self.decode_short(decoder, stored, number, wide);
+                self.decode_short(decoder, stored, client, wide);
             }
             Kind::BuildLong | Kind::BuildCompact32 | Kind::BuildCompact64 => {
                 let text = message.payload.get(8..).filter(|_| message.fields.kind == Kind::BuildLong);
@@ -110,24 +109,9 @@ impl Records {
         }
     }
 
-    /// The format that the client of a message has; else that of another client of its sender.
-    #[inline(always)]
-    fn entry_of(
-        &mut self,
-        decoder: &Decoder,
-        stored: &Stored,
-        client: Option<&Client>,
-        entry: impl Fn(&Client, &Stored) -> Option<u32>,
-    ) -> Option<u32> {
-        let client = client?;
-        entry(client, stored).or_else(|| {
-            let other = self.other_client(decoder, stored.sender, |client| entry(client, stored).is_some())?;
-            entry(decoder.collateral.get(other)?, stored)
-        })
-    }
-
     #[inline(never)]
-    fn decode_short(&mut self, decoder: &Decoder, stored: &mut Stored, number: Option<u32>, wide: bool) {
+    fn decode_short(&mut self, decoder: &Decoder, stored: &mut Stored, client: Option<&Client>, wide: bool) {
+        let number = self.entry_of(decoder, stored.sender, client, |client| client.short(wide, stored.value));
         match number.and_then(|number| Some((number, decoder.collateral.entry(number)?))) {
             Some((number, entry)) => {
                 stored.name = NameRef::Entry(number);
@@ -166,7 +150,7 @@ impl Records {
         };
         stored.value = id;
         let arguments = reader.0;
-        if let Some(entry) = self.entry_of(decoder, stored, client, |client, _| client.catalog(wide, id)) {
+        if let Some(entry) = self.entry_of(decoder, stored.sender, client, |client| client.catalog(wide, id)) {
             stored.name = NameRef::Entry(entry);
             self.queued_bytes.extend_from_slice(arguments);
             self.queued.push(Queued { record, entry, pointers, end: number(self.queued_bytes.len()) });
@@ -193,7 +177,7 @@ impl Records {
     fn decode_raw(&mut self, decoder: &Decoder, stored: &mut Stored, payload: &[u8], client: Option<&Client>, protocol: u8) {
         stored.kind = RecordKind::Raw;
         stored.value = protocol.into();
-        let entry = self.entry_of(decoder, stored, client, |client, _| client.protocol(protocol));
+        let entry = self.entry_of(decoder, stored.sender, client, |client| client.protocol(protocol));
         let name = match self.protocol_of.get(&(protocol, entry)) {
             Some(&name) => name,
             None => self.name_protocol(decoder, protocol, entry),

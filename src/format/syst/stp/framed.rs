@@ -154,7 +154,7 @@ impl FramedReader {
 /// bytes may be missing there.
 struct Strict<'a, S> {
     sink: &'a mut S,
-    /// The segment begins here. What was before it is no sign of damage in it: an open message without end holds back all after it.
+    /// The segment begins here. Earlier damage is no sign of damage in it: an open message without end holds back all after it.
     from: u64,
     /// Where that is.
     damage: Option<u64>,
