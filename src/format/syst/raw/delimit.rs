@@ -497,11 +497,11 @@ impl<'a> Stream<'a> {
         let build = self.builds.and_then(|builds| builds.last_of(sender, start as u64));
         let known = build.and_then(|build| self.collateral.client(sender, None, Some(build)));
         let known = known.and_then(|found| format_of(found.client));
-        let possible = || self.collateral.possible(sender).filter_map(format_of).take(CLIENTS_LIMIT).peekable();
-        let mut possible = known.is_none().then(possible);
+        let possible = || self.collateral.possible(sender).filter_map(format_of).take(CLIENTS_LIMIT);
         // An id that these clients lack may be in a later one.
-        let is_unknown = possible.as_mut().is_some_and(|possible| possible.peek().is_none());
-        let later = is_unknown.then(|| self.collateral.all(sender, None, build).find_map(format_of)).flatten();
+        let is_unknown = known.is_none() && self.collateral.clients.len() > 1 && possible().next().is_none();
+        let later = if is_unknown { self.collateral.all(sender, None, build).find_map(format_of) } else { None };
+        let possible = known.is_none().then(possible);
         known.or(later).into_iter().chain(possible.into_iter().flatten()).flat_map(move |(client, format)| {
             let measure = |packing| format.measure(packing, arguments);
             let typed = (Assumed { client, short_floats: false }, measure(Packing::typed(pointers)));
