@@ -176,6 +176,7 @@ impl Meaning {
     }
 
     /// Appends the events of a packet. `next`: the packets after it, as far as known.
+    #[inline(always)]
     pub(super) fn packet(&mut self, packet: Packet, delay: Delay, at: At, next: &[Record], out: &mut Resolved<'_>) {
         match packet {
             Packet::LocalTime { delay, .. } if delay != Delay::default() => {
