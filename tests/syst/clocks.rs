@@ -312,6 +312,16 @@ fn absurd_times_do_not_move_their_neighbours() {
     assert_eq!((count("time_outlier"), count("time_overflow"), count("session_restart")), (4, 1, 0));
 }
 
+/// What has no time of its own is shown at one that the next message does not keep.
+#[test]
+fn a_first_message_beyond_all_times_is_not_later_than_those_after_it() {
+    let times = [u64::MAX, 7_812_741_514_407_723_520, 7_812_619_453_580_967_936, 10_002_605_197_693_550_666];
+    let capture: String = times.iter().map(|&time| line(&text(Some(time), "odd"))).collect();
+    let run = subject("syst-text").convert(capture.as_bytes(), Cut::WHOLE);
+    assert_eq!(run.summary.first, run.summary.last);
+    subject("syst-text").check_sound(capture.as_bytes(), &[]);
+}
+
 #[test]
 fn leaps_of_single_messages_are_damage() {
     // The tenth leaps by half a second and another one by 150 hours; all others follow each other.

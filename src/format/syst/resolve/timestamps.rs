@@ -199,7 +199,11 @@ impl MessageTimes {
             }
             return self.last.map_or(JudgedTime::Unknown, |last| JudgedTime::At(Nanos(last)));
         };
-        let Some(raw) = own else { return JudgedTime::Overflow(Nanos(*self.last.get_or_insert(0))) };
+        let Some(raw) = own else {
+            // No first message after it is earlier.
+            self.placed = self.placed.max(Some(*self.last.get_or_insert(0)));
+            return JudgedTime::Overflow(Nanos(self.last.unwrap_or(0)));
+        };
         if !self.is_timed(stored) {
             return self.judge_notice(raw, stored.marks.has(Marks::EARLY));
         }
