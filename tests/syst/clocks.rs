@@ -312,7 +312,7 @@ fn absurd_times_do_not_move_their_neighbours() {
     assert_eq!((count("time_outlier"), count("time_overflow"), count("session_restart")), (4, 1, 0));
 }
 
-/// What has no time of its own is shown at one that the next message does not keep.
+/// It is shown at the time stamp of the second message. That one is not used, as the next ones contradict it.
 #[test]
 fn a_first_message_beyond_all_times_is_not_later_than_those_after_it() {
     let times = [u64::MAX, 7_812_741_514_407_723_520, 7_812_619_453_580_967_936, 10_002_605_197_693_550_666];

@@ -200,9 +200,10 @@ impl MessageTimes {
             return self.last.map_or(JudgedTime::Unknown, |last| JudgedTime::At(Nanos(last)));
         };
         let Some(raw) = own else {
-            // No first message after it is earlier.
-            self.placed = self.placed.max(Some(*self.last.get_or_insert(0)));
-            return JudgedTime::Overflow(Nanos(self.last.unwrap_or(0)));
+            let time = *self.last.get_or_insert(0);
+            // The first message that has a time is not placed before it.
+            self.placed = self.placed.max(Some(time));
+            return JudgedTime::Overflow(Nanos(time));
         };
         if !self.is_timed(stored) {
             return self.judge_notice(raw, stored.marks.has(Marks::EARLY));

@@ -26,9 +26,9 @@ use crate::clock::{Cause, LOOKAHEAD as LOOKAHEAD_RECORDS, RESTART_GAP_NS, SESSIO
 use crate::format::options::overridden_rate;
 use crate::format::{Detail, Facts, FormatOptions, ListRecord, Resolve, Resolved};
 use crate::model::{
-    Certainty, CoreId, Event, EventKind, Finding, Ledger, LossNote, Matter, Nanos, ObjectId, Rate, TextRef, Ticks,
+    Certainty, CoreId, Event, EventKind, Finding, Ledger, LossNote, Matter, Nanos, ObjectId, Rate, TextRef, Ticks, counted,
+    losses,
 };
-use crate::model::{counted, losses};
 
 use super::decode::{Ordered, Records, Stamp, Stored};
 use super::record::Record;

@@ -44,13 +44,22 @@ struct Known {
     fact: Fact,
 }
 
+/// Another name or kind of a subject than before.
+#[derive(Debug)]
+struct Conflict {
+    subject: Subject,
+    /// Where the one before was recorded last.
+    before: u64,
+    offset: u64,
+}
+
 /// All metadata of a recording.
 #[derive(Debug, Default)]
 pub struct Names {
     /// By input and subject: the facts in file order.
     inputs: Vec<FxHashMap<Subject, Vec<Known>>>,
-    /// By input, in file order: subjects with another name or kind than before, where the one before was last, and where the other is.
-    conflicts: Vec<Vec<(Subject, u64, u64)>>,
+    /// By input: in file order.
+    conflicts: Vec<Vec<Conflict>>,
     are_separate: bool,
     /// The cores whose idle task or timer service is recorded.
     cores: BTreeSet<u32>,
@@ -109,7 +118,7 @@ impl Names {
             }
             let facts = known.entry(subject).or_default();
             if let Some(last) = facts.last().filter(|last| subject.is_named_once() && last.fact != fact) {
-                conflicts.push((subject, last.last_offset, entry.offset));
+                conflicts.push(Conflict { subject, before: last.last_offset, offset: entry.offset });
             }
             let last_offset = facts.last().map_or(0, |last| last.last_offset).max(entry.last_offset);
             facts.push(Known { offset: entry.offset, last_offset, fact });
@@ -126,9 +135,9 @@ impl Names {
     /// The subjects that have another name or kind than before in a session, and where. `range`: its bytes.
     pub fn conflicts(&self, input: usize, range: Range<u64>) -> impl Iterator<Item = (Subject, u64)> + '_ {
         let conflicts = self.conflicts.get(input).map_or(&[][..], Vec::as_slice);
-        let within = conflicts.iter().skip(conflicts.partition_point(|conflict| conflict.2 < range.start));
-        let within = within.take_while(move |conflict| conflict.2 < range.end);
-        within.filter(move |conflict| conflict.1 >= range.start).map(|conflict| (conflict.0, conflict.2))
+        let within = conflicts.iter().skip(conflicts.partition_point(|conflict| conflict.offset < range.start));
+        let within = within.take_while(move |conflict| conflict.offset < range.end);
+        within.filter(move |conflict| conflict.before >= range.start).map(|conflict| (conflict.subject, conflict.offset))
     }
 
     /// The fact of `subject` in the session that starts at `starts[i]` in input `i`. Input `own` is searched first.
