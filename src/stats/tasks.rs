@@ -216,11 +216,12 @@ impl Statistics {
         }
     }
 
-    /// The state of a task that does not run; since when is not known.
+    /// The state of a task that does not run. Since when is not known: from here on the time in which it is ready or suspended counts, and a wait does not.
     pub(super) fn task_reported(&mut self, task: TaskId, reported: ReportedState, time_ns: u64) {
         if let Some(before) = self.touch(task).and_then(|state| state.scheduling.report(reported)) {
             self.end_state(task, before, time_ns);
-            self.tasks[task.index()].since_ns = None;
+            let counts = matches!(reported, ReportedState::Ready | ReportedState::Suspended);
+            self.tasks[task.index()].since_ns = counts.then_some(time_ns);
         }
     }
 

@@ -3,7 +3,8 @@
 use super::report::StatisticsReport;
 use super::*;
 use crate::model::{
-    Event, Isr, Level, LossNote, Nanos, Object, ObjectKind, ObjectOp, RecordedWaits, Task, TaskKind, Wait, WaitReason, losses,
+    Event, Isr, Level, LossNote, Nanos, Object, ObjectKind, ObjectOp, RecordedWaits, ReportedState, Task, TaskKind, Wait,
+    WaitReason, losses,
 };
 
 const IDLE: TaskId = TaskId(0);
@@ -236,6 +237,27 @@ fn undecided_time_before_a_suspension_counts_as_it_is_drawn() {
         assert_eq!(after(HIGH, LOW), (Some(0), 1), "a task of lower priority ran");
         assert_eq!(after(LOW, HIGH), (Some(30), 0));
     }
+}
+
+/// Its begin was not seen, so it is no wait that has a length, and no latency.
+#[test]
+fn the_time_in_a_reported_state_counts_from_the_report_on() {
+    use EventKind::{SwitchedIn, TaskReported};
+    let spent = |state| {
+        let events = [
+            (0, SwitchedIn(HIGH)),
+            (10, TaskReported { task: LOW, state }),
+            (30, SwitchedIn(LOW)),
+            (40, SwitchedIn(HIGH)),
+            (50, ready(LOW)),
+        ];
+        let (report, _) = gather(&events);
+        let low = report.tasks.iter().find(|task| task.name == "low").expect("it ran");
+        (low.ready_ns, low.suspended_ns, low.latency.count, low.waits.count)
+    };
+    assert_eq!(spent(ReportedState::Ready), (Some(20), 0, 0, 1), "the wait is the one until 50");
+    assert_eq!(spent(ReportedState::Suspended), (Some(0), 20, 0, 1));
+    assert_eq!(spent(ReportedState::Waiting), (Some(0), 0, 0, 1));
 }
 
 fn gather_part(from_ns: u64, to_ns: u64, events: &[(u64, EventKind)]) -> StatisticsReport {
