@@ -104,9 +104,11 @@ impl CoreRows {
         (self.first + self.rows.len() as u64 - 1, self.reached_ns)
     }
 
-    /// Adds a waking.
-    pub fn wake(&mut self, waking: Waking) {
+    /// Adds a waking, and gives the latest time at which it is drawn.
+    pub fn wake(&mut self, waking: Waking) -> u64 {
         self.rows.push(Row::Waking(waking));
+        let after_switch_ns = if self.reached_ns >= waking.time_ns { self.reached_ns.saturating_add(1) } else { 0 };
+        waking.time_ns.max(waking.not_before_ns).max(after_switch_ns)
     }
 
     /// Decides an undecided row.

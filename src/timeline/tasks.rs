@@ -27,7 +27,7 @@ pub struct TaskState {
     row: Option<(CoreId, RowNumber)>,
     /// The core that it left last, and where the row of that is drawn.
     left_row: Option<(CoreId, u64)>,
-    /// The time at which the viewer was last shown that it became ready.
+    /// The latest time at which the viewer was shown that it became ready.
     woken_ns: u64,
     /// Its present state, if no switch or waking says so. Written when its next change is known: the viewer allows no two at one time.
     unshown: Option<(u64, PrevState)>,
@@ -420,8 +420,8 @@ impl Timeline {
         if waker.rows.started() {
             let from_isr = from_isr || waker.untraced_isr || !waker.isr_stack.is_empty();
             let (time_ns, tid, comm) = (at.time_ns, drawn.tid, drawn.comm);
-            waker.rows.wake(Waking { time_ns, not_before_ns, tid, prio, target_core, from_isr, comm });
-            self.tasks[task.index()].woken_ns = at.time_ns;
+            let drawn_ns = waker.rows.wake(Waking { time_ns, not_before_ns, tid, prio, target_core, from_isr, comm });
+            self.tasks[task.index()].woken_ns = drawn_ns;
             self.decide_overdue(at.core);
         } else {
             self.change_state(task, PrevState::Ready, at.time_ns);
@@ -516,7 +516,8 @@ impl Timeline {
         self.show_state(task, time_ns);
         let own = &mut self.tasks[task.index()];
         // Never at the time of the last row, which would be taken after it.
-        let since_ns = if own.left_ns.max(own.woken_ns) >= time_ns { time_ns.saturating_add(1) } else { time_ns };
+        let row_ns = own.left_ns.max(own.woken_ns);
+        let since_ns = if row_ns >= time_ns { row_ns.saturating_add(1) } else { time_ns };
         own.unshown = Some((since_ns, state));
     }
 

@@ -389,6 +389,8 @@ fn a_ready_task_does_not_stay_ready_when_it_is_suspended_or_deleted_or_at_a_loss
     let ready = EventKind::Ready { task, from_isr: false };
     assert_eq!(start(&[(30, ready), (30, suspended), (32, again)]), [(31, PrevState::Suspended)]);
     assert_eq!(start(&[(30, ready), (30, suspended), (30, resumed)]), []);
+    // A waking at the time of a switch is drawn after it.
+    assert_eq!(start(&[(20, ready), (30, EventKind::Loss(0)), (40, again)]), [(22, PrevState::Unknown)]);
 }
 
 /// The viewer drops a waking by a core before its first switch.
