@@ -107,8 +107,14 @@ fn placed(drawn: &Drawn<'_>, prefix: &str, all: &mut Vec<(String, AttributeValue
     }
 }
 
+/// What was lost or repaired in all inputs of a recording, each kind once: the viewer has one value for a key.
 fn losses(drawn: &Drawn<'_>, prefix: &str, all: &mut Vec<(String, AttributeValue)>) {
+    let mut counts: Vec<(&str, u64)> = Vec::new();
     for entry in drawn.summaries.iter().flat_map(|summary| summary.ledger.entries()) {
-        all.push(int(&format!("{prefix}ledger.{}", entry.kind.code), entry.count));
+        match counts.iter_mut().find(|(code, _)| *code == entry.kind.code) {
+            Some((_, count)) => *count = count.saturating_add(entry.count),
+            None => counts.push((entry.kind.code, entry.count)),
+        }
     }
+    all.extend(counts.into_iter().map(|(code, count)| int(&format!("{prefix}ledger.{code}"), count)));
 }

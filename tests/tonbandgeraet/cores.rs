@@ -7,8 +7,10 @@ use traceconv::format::tonbandgeraet::generate::Damage;
 use traceconv::format::tonbandgeraet::record::Record;
 use traceconv::format::{CORES_SEPARATE, FORMATS, FormatOptions, OptionValue, Part, Resolved};
 use traceconv::model::{Entities, Event, EventBatch, EventKind, Ledger, Level, losses};
+use traceconv::pipeline::{self, Source};
 
-use crate::run;
+use crate::reader::{Attribute, Trace};
+use crate::run::{self, Cut, options, subject};
 
 /// What is made of inputs, each with its core.
 fn resolved(inputs: &[(&[u8], u16)], is_separate: bool) -> (Entities, EventBatch, Vec<Ledger>) {
@@ -190,4 +192,19 @@ fn kernels_of_their_own_have_tasks_of_their_own() {
         let same = separate.tasks.iter().filter(|other| (other.number, &other.name) == (task.number, &task.name)).count();
         assert!(same >= 1, "{task:?}");
     }
+}
+
+/// The viewer has one value for a key.
+#[test]
+fn a_kind_of_loss_in_two_inputs_is_one_attribute() {
+    let capture = run::generated(2_000, 3, 1, Damage::None);
+    let cut = &capture[..capture.len() - 1];
+    let source = |core| {
+        let options = FormatOptions { core: Some(core), ..FormatOptions::default() };
+        Source::new(cut, subject().format).options(options)
+    };
+    let mut trace = Vec::new();
+    pipeline::convert(&[source(0), source(1)], &options(Cut::WHOLE), &mut trace, &mut |_| true).expect("damage is no error");
+    let trace = Trace::parse(&trace).expect("the reader accepts it");
+    assert_eq!(trace.attributes["ledger.truncated_frame"], Attribute::Int(2));
 }
