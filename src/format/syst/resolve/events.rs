@@ -42,6 +42,17 @@ pub struct EventContext {
     pub made_at: Option<u64>,
 }
 
+/// What is missing by a notice.
+#[derive(Clone, Copy)]
+pub struct Missing {
+    /// Where, in bytes from the start of the input.
+    pub offset: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// How many messages, at least.
+    pub at_least_lost: u64,
+}
+
 /// Makes events of records.
 pub struct EventWriter {
     collateral: Arc<Collateral>,
@@ -397,10 +408,11 @@ impl EventWriter {
         out.batch.args_since(start)
     }
 
-    /// Makes the events of a notice about `bytes` bytes at `offset`.
-    pub fn notice(&mut self, at: EventContext, notice: Notice, (offset, bytes): (u64, u64), value: u64, out: &mut Resolved<'_>) {
+    /// Makes the events of a notice.
+    pub fn notice(&mut self, at: EventContext, notice: Notice, value: u64, missing: Missing, out: &mut Resolved<'_>) {
         let is_gap = matches!(notice, Notice::Unsynced | Notice::Undelimited | Notice::GlobalError);
-        if let Some((kind, _, at_least_lost)) = losses::of_notice(notice).filter(|_| is_gap) {
+        if let Some((kind, ..)) = losses::of_notice(notice).filter(|_| is_gap) {
+            let Missing { offset, bytes, at_least_lost } = missing;
             out.batch.add_loss(at.time, at.core, LossNote { kind, offset, bytes, at_least_lost });
             // The timeline closes open spans at a loss.
             self.tracks.close_all();
