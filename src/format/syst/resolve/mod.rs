@@ -63,6 +63,15 @@ pub(super) struct Progress {
     pub is_last: bool,
 }
 
+impl Progress {
+    /// At the end of an input, all bytes that were not skipped are decoded.
+    fn enter(&self, ledger: &mut Ledger) {
+        if self.is_last {
+            ledger.decoded_bytes = self.end_bytes.saturating_sub(ledger.skipped_bytes);
+        }
+    }
+}
+
 /// Makes events of the records of a transport.
 pub(super) struct Resolver<S> {
     inputs: Vec<(S, InputState)>,
@@ -118,14 +127,6 @@ impl<S: Sequence> Resolver<S> {
             self.records.refresh_facts(input, sequence.details());
         }
     }
-
-    /// At the end of an input, all bytes that were not skipped are decoded.
-    fn note_progress(&mut self, progress: &Progress, ledger: &mut Ledger) {
-        if progress.is_last {
-            ledger.decoded_bytes = progress.end_bytes.saturating_sub(ledger.skipped_bytes);
-            self.refresh_facts();
-        }
-    }
 }
 
 impl<S: Sequence> Resolve for Resolver<S> {
@@ -138,7 +139,7 @@ impl<S: Sequence> Resolve for Resolver<S> {
         if progress.is_last {
             records.resolve(input, bytes, &Records::default(), 0..0, true, out);
         }
-        self.note_progress(&progress, out.ledger);
+        progress.enter(out.ledger);
     }
 
     fn finish(&mut self, _input: usize, _bytes: &[u8], _out: &mut Resolved<'_>) {
@@ -158,7 +159,7 @@ impl<S: Sequence> Resolve for Resolver<S> {
         if progress.is_last {
             input.believe_errors(ledger);
         }
-        self.note_progress(&progress, ledger);
+        progress.enter(ledger);
         self.refresh_facts();
     }
 
