@@ -163,27 +163,32 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
         indented_json(&CheckFile { schema_version, tool_version, budget: path_text(path), broken, recordings: &checked })
             .map_err(Into::into)
     } else {
-        // Tables of all would hide the broken ones.
-        let only_broken = checked.len() > 1 && reading.verbosity != Verbosity::Verbose;
-        let show = if args.md { Checked::markdown } else { Checked::table };
-        let mut parts: Vec<(String, bool)> = Vec::new();
-        let mut was_table = false;
-        for (one, part) in checked.iter().filter_map(|one| Some((one, show(one, only_broken)?))) {
-            let is_table = part.lines().nth(1).is_some();
-            let blank = if (is_table || was_table) && !parts.is_empty() { "\n" } else { "" };
-            parts.push((format!("{blank}{part}"), !one.is_kept()));
-            was_table = is_table;
-        }
-        let mut text = if args.md { joined(&parts) } else { parts.into_iter().map(|(part, _)| part).collect() };
-        if checked.len() > 1 {
-            text += &total(&checked);
-        }
-        Ok(text)
+        Ok(shown_to_people(&checked, args.md, reading.verbosity))
     };
     let is_any_read = checked.iter().any(|one| one.verdicts.is_some());
     let status = write_contents(&output, "the verdicts", text_out, status, is_any_read);
     let Some(junit) = &junit_output else { return Ok(status) };
     Ok(write_junit(junit, &checked.iter().map(Checked::suite).collect::<Vec<Suite>>(), status))
+}
+
+/// The verdicts on all recordings, as text or Markdown.
+fn shown_to_people(checked: &[Checked], is_markdown: bool, verbosity: Verbosity) -> String {
+    // Tables of all would hide the broken ones.
+    let only_broken = checked.len() > 1 && verbosity != Verbosity::Verbose;
+    let show = if is_markdown { Checked::markdown } else { Checked::table };
+    let mut parts: Vec<(String, bool)> = Vec::new();
+    let mut was_table = false;
+    for (one, part) in checked.iter().filter_map(|one| Some((one, show(one, only_broken)?))) {
+        let is_table = part.lines().nth(1).is_some();
+        let blank = if (is_table || was_table) && !parts.is_empty() { "\n" } else { "" };
+        parts.push((format!("{blank}{part}"), !one.is_kept()));
+        was_table = is_table;
+    }
+    let mut text = if is_markdown { joined(&parts) } else { parts.into_iter().map(|(part, _)| part).collect() };
+    if checked.len() > 1 {
+        text += &total(checked);
+    }
+    text
 }
 
 impl Checked {

@@ -139,27 +139,7 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
         only: args.only.clone(),
     };
     let diff = diff(base, new, &options);
-    // A limit that limits nothing is mostly a slip.
-    let (word, is_said) = match args.fail_over {
-        Some(_) => ("error", true),
-        None => ("warning", reading.verbosity > Verbosity::Quiet),
-    };
-    if diff.compared == 0 && is_said {
-        // The summaries say why, unless they are left out.
-        for input in inputs.iter().flatten().filter(|_| reading.verbosity == Verbosity::Quiet) {
-            let name = name_in_sentence(input);
-            input.warnings.iter().for_each(|warning| say(&format!("warning: {name}: {warning}\n")));
-        }
-        let what = match args.only.is_empty() {
-            true => "no metric is in both, except losses and gaps",
-            false => "no metric that --only names is in both",
-        };
-        say(&format!("{word}: nothing was compared: {what}\n"));
-    }
-    for only in diff.unmatched.iter().filter(|_| diff.compared > 0 && is_said) {
-        let why = Selector::parse(only).err().map_or_else(String::new, |error| format!(" ({})", error.message));
-        say(&format!("{word}: --only {only} names nothing that is in both{why}\n"));
-    }
+    say_not_compared(args, &diff, &inputs, reading.verbosity);
     let typed = [&args.base, &args.new].map(|path| path_text(path));
     let names = [&args.base, &args.new].map(|path| shown(path));
     let limits_nothing = args.fail_over.is_some() && (diff.compared == 0 || !diff.unmatched.is_empty());
@@ -169,7 +149,7 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
     let text_out = if args.json {
         let [base, new] = &typed;
         let (schema_version, tool_version) = (SCHEMA_VERSION, TOOL_VERSION);
-        indented_json(&DiffFile { schema_version, tool_version, base, new, worst: worst.clone(), notes: &notes, diff: &diff })
+        indented_json(&DiffFile { schema_version, tool_version, base, new, worst, notes: &notes, diff: &diff })
             .map_err(Into::into)
     } else if args.md {
         let notes = notes.iter().map(|note| format!("\nnote: {}\n", markdown_escaped(note)));
@@ -182,6 +162,37 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
         Ok(format!("{} -> {}: {}\n{worst}{separator}{table}{notes}", names[0], names[1], text::difference_summary(&diff)))
     };
     let status = write_result(&output, "the differences", text_out, status);
+    say_too_much(args, &diff);
+    Ok(status)
+}
+
+/// Names the metrics that were asked for and not compared. A limit that limits nothing is mostly a slip.
+fn say_not_compared(args: &DiffArgs, diff: &Diff, inputs: &[Vec<InputReport>], verbosity: Verbosity) {
+    let word = match args.fail_over {
+        Some(_) => "error",
+        None if verbosity > Verbosity::Quiet => "warning",
+        None => return,
+    };
+    if diff.compared == 0 {
+        // The summaries say why, unless they are left out.
+        for input in inputs.iter().flatten().filter(|_| verbosity == Verbosity::Quiet) {
+            let name = name_in_sentence(input);
+            input.warnings.iter().for_each(|warning| say(&format!("warning: {name}: {warning}\n")));
+        }
+        let what = match args.only.is_empty() {
+            true => "no metric is in both, except losses and gaps",
+            false => "no metric that --only names is in both",
+        };
+        return say(&format!("{word}: nothing was compared: {what}\n"));
+    }
+    for only in &diff.unmatched {
+        let why = Selector::parse(only).err().map_or_else(String::new, |error| format!(" ({})", error.message));
+        say(&format!("{word}: --only {only} names nothing that is in both{why}\n"));
+    }
+}
+
+/// Names the changes beyond the limits.
+fn say_too_much(args: &DiffArgs, diff: &Diff) {
     for thing in &diff.too_new {
         let thing = text::thing(thing);
         say(&format!("error: {thing} is only in the new one, so it is compared with nothing (--fail-on-new=none allows that)\n"));
@@ -195,7 +206,6 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
         };
         say(&format!("error: worse than --fail-over {limit}% allows: {first}{more}\n"));
     }
-    Ok(status)
 }
 
 fn parse_least_time(text: &str) -> Result<u64, String> {

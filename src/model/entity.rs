@@ -398,6 +398,15 @@ impl Entities {
         session.map_or(PriorityOrder::default(), |session| session.priorities)
     }
 
+    /// Describes a session. Those before it that are not described yet have no known facts.
+    pub fn describe_session(&mut self, number: u32, session: Session) {
+        let index = number as usize;
+        if self.sessions.len() <= index {
+            self.sessions.resize(index + 1, Session::default());
+        }
+        self.sessions[index] = session;
+    }
+
     /// Limit of entities of one kind in a capture. A healthy firmware has hundreds. A damaged or hostile capture can name a new
     /// one in every frame, and must not exhaust the memory.
     pub const LIMIT_PER_KIND: usize = 1 << 16;

@@ -89,6 +89,24 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         writeln!(text, ", because {}", visible(because))?;
     }
 
+    write_content(text, input, verbose)?;
+    write_offset(text, input)?;
+    for DetailReport { name, value, source } in &input.details {
+        let value = if verbose { value.into() } else { brief(value) };
+        writeln!(text, "  {name}: {} ({})", visible(&value), visible(source))?;
+    }
+    write_account(text, input, verbose)?;
+    for hint in &input.hints {
+        writeln!(text, "  hint: {}", visible(hint))?;
+    }
+    for warning in &input.warnings {
+        writeln!(text, "  warning: {}", visible(warning))?;
+    }
+    Ok(())
+}
+
+/// Where the recording is in an image of memory, and what it holds.
+fn write_content(text: &mut String, input: &InputReport, verbose: bool) -> std::fmt::Result {
     if let Some(part) = &input.memory {
         write!(text, "  found at byte {} of a memory image of {} bytes", part.offset, part.image_bytes)?;
         if verbose {
@@ -117,7 +135,11 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         write!(text, ", clock {} ({because})", frequency_text(*hz))?;
     }
     text.push('\n');
+    Ok(())
+}
 
+/// How the recording's times were moved in a trace of several.
+fn write_offset(text: &mut String, input: &InputReport) -> std::fmt::Result {
     if let Some(ClockOffset { ns, because, drift }) = &input.offset {
         writeln!(text, "  offset: {} ({because})", signed_duration(*ns))?;
         if let Some(Drift { ppm, markers, largest_deviation_ns, is_doubtful, is_corrected }) = drift {
@@ -133,10 +155,11 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
             writeln!(text, "  drift: {ppm:+.3} ppm over {markers} markers, {deviation} ({corrected})")?;
         }
     }
-    for DetailReport { name, value, source } in &input.details {
-        let value = if verbose { value.into() } else { brief(value) };
-        writeln!(text, "  {name}: {} ({})", visible(&value), visible(source))?;
-    }
+    Ok(())
+}
+
+/// The account of the bytes, losses and repairs.
+fn write_account(text: &mut String, input: &InputReport, verbose: bool) -> std::fmt::Result {
     if verbose {
         let InputReport { input_bytes, decoded_bytes, skipped_bytes, frames_ok, frames_bad, .. } = input;
         writeln!(
@@ -161,12 +184,6 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         let is_shared = input.details.iter().any(|detail| detail.name == SHARED_LOSSES);
         let nothing = if is_shared { "nothing else lost" } else { "nothing lost" };
         writeln!(text, "  {nothing}{}", assumed.collect::<String>())?;
-    }
-    for hint in &input.hints {
-        writeln!(text, "  hint: {}", visible(hint))?;
-    }
-    for warning in &input.warnings {
-        writeln!(text, "  warning: {}", visible(warning))?;
     }
     Ok(())
 }

@@ -255,10 +255,8 @@ impl Statistics {
             totals.self_ns = totals.self_ns.saturating_add(spent_ns);
         }
         if let Some(stacks) = &mut self.stacks {
-            let task = state.current.map(|task| Frame::Task(task.0));
-            let isrs = state.isr_stack.iter().map(|(isr, _)| Frame::Isr(isr.0));
             let functions = code.stack.iter().map(|function| Frame::Function(function.0));
-            stacks.spend(std::iter::once(Frame::Core(core.0)).chain(task).chain(isrs).chain(functions), spent_ns);
+            stacks.spend(state.frames().chain(functions), spent_ns);
         }
     }
 
@@ -325,9 +323,7 @@ impl Statistics {
         }
         // Samples say more about the same time.
         if let Some(stacks) = self.stacks.as_mut().filter(|_| !is_sampled) {
-            let task = state.current.map(|task| Frame::Task(task.0));
-            let isrs = state.isr_stack.iter().map(|(isr, _)| Frame::Isr(isr.0));
-            stacks.spend(std::iter::once(Frame::Core(core.0)).chain(task).chain(isrs), spent_ns);
+            stacks.spend(state.frames(), spent_ns);
         }
     }
 

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::Statistics;
 use super::report::Number;
 use super::spread::Distribution;
+use super::stacks::Frame;
 use crate::model::{CoreId, Entities, HeapOp, Label, LaneId, NameId, ObjectId, ObjectOp, TaskId};
 
 /// How many spans of one lane may be open.
@@ -315,4 +316,13 @@ pub(super) struct CoreState {
     pub(super) is_missing: bool,
     /// When the last sample was.
     pub(super) sampled_ns: Option<u64>,
+}
+
+impl CoreState {
+    /// The core, the task that runs on it, and the interrupts that interrupt it: the frames of its time.
+    pub(super) fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
+        let task = self.current.map(|task| Frame::Task(task.0));
+        let isrs = self.isr_stack.iter().map(|(isr, _)| Frame::Isr(isr.0));
+        std::iter::once(Frame::Core(self.number.0)).chain(task).chain(isrs)
+    }
 }

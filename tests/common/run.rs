@@ -8,7 +8,7 @@ use traceconv::model::{Entities, EventBatch, Ledger};
 use traceconv::pipeline::{self, EventDetail, InputSummary, Options, Source};
 
 use super::views;
-use crate::reader::Trace;
+use crate::reader::{Arg, Trace};
 
 /// A conversion that went well.
 pub struct Conversion {
@@ -17,10 +17,19 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// The trace as read by an independent reader.
+    /// The trace as read by an independent reader. Checks that its track of losses states no more lost events than the ledger.
     pub fn read(&self) -> Trace {
-        Trace::parse(&self.trace).unwrap_or_else(|error| panic!("the reader refuses the trace: {error}"))
+        let trace = Trace::parse(&self.trace).unwrap_or_else(|error| panic!("the reader refuses the trace: {error}"));
+        let args = trace.slices.iter().map(|slice| &slice.args).chain(trace.instants.iter().map(|instant| &instant.args));
+        let stated = args.filter_map(|args| args.get("at_least_lost").map(lost_events)).sum::<u64>();
+        assert!(stated <= self.summary.ledger.at_least_lost(), "the track of losses states {stated} lost events");
+        trace
     }
+}
+
+fn lost_events(arg: &Arg) -> u64 {
+    let Arg::Uint(events) = arg else { panic!("{arg:?} is not a number of events") };
+    *events
 }
 
 /// How the work is cut. No influence on the result.

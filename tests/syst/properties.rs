@@ -9,12 +9,11 @@ use traceconv::format::syst::stp::NibbleOrder;
 use crate::captures::{CATALOG32_P32, all_messages, line, subject};
 use crate::common::run::{Cut, Random, Subject};
 use crate::common::views;
-use crate::reader::Trace;
 
 /// Converts with several cuts: the same trace and account each time.
 fn check(subject: &Subject, bytes: &[u8], windows: &[usize]) {
     let whole = subject.convert(bytes, Cut::WHOLE);
-    Trace::parse(&whole.trace).unwrap_or_else(|error| panic!("the reader refuses the trace: {error}"));
+    whole.read();
     let records = subject.dump(bytes, Cut::WHOLE, views::record);
     for &window_bytes in windows {
         let cut = Cut { threads: 2, window_bytes };
@@ -31,6 +30,8 @@ enum Damage {
     Cut(usize, usize),
     Insert(usize, u8),
     Fill(usize, usize, u8),
+    /// A piece comes twice.
+    Repeat(usize, usize),
 }
 
 fn damage() -> impl Strategy<Value = Damage> {
@@ -40,6 +41,7 @@ fn damage() -> impl Strategy<Value = Damage> {
         (any::<usize>(), any::<u8>()).prop_map(|(at, byte)| Damage::Insert(at, byte)),
         (any::<usize>(), 1usize..60, prop_oneof![Just(0u8), Just(0xFF), any::<u8>()])
             .prop_map(|(at, len, byte)| Damage::Fill(at, len, byte)),
+        (any::<usize>(), 1usize..700).prop_map(|(at, len)| Damage::Repeat(at, len)),
     ]
 }
 
@@ -62,6 +64,11 @@ fn damaged(mut bytes: Vec<u8>, all: &[Damage]) -> Vec<u8> {
                 let place = at(place);
                 let end = (place + len).min(bytes.len());
                 bytes[place..end].fill(byte);
+            }
+            Damage::Repeat(place, len) => {
+                let place = at(place);
+                let piece = bytes[place..bytes.len().min(place + len)].to_vec();
+                bytes.splice(place..place, piece);
             }
         }
     }

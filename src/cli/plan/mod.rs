@@ -172,41 +172,10 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
 
     let is_one = merge.is_some() || sources().all(|source| source.core.is_some());
     let groups: Vec<Vec<FoundInput>> = if is_one { vec![found] } else { found.into_iter().map(|input| vec![input]).collect() };
-    let outputs: Vec<Place> = match &output {
-        Some(output) if output_dir.is_none() => {
-            if groups.len() > 1 || is_open && merge.is_none() {
-                let members =
-                    groups.iter().flatten().filter_map(|input| Some((&input.source.place, input.source.member.as_ref()?)));
-                if let Some((place, problem)) = members.filter_map(|(place, of)| Some((place, of.archive.problem()?))).next() {
-                    let why = format!("{} {problem}, or name a directory with -o for the files in it", place.for_people());
-                    return Err(PlanError::File(why));
-                }
-                return usage(
-                    "several inputs cannot go into one output; name a directory with -o that exists or ends in / (one trace for each), \
-                     name their cores (FILE@0 FILE@1 ...) if they are one recording, or add --merge to put them into one trace",
-                );
-            }
-            vec![output.clone()]
-        }
-        _ => {
-            let firsts = || groups.iter().filter_map(|group| group.first());
-            if output_dir.is_none()
-                && let Some(nameless) = firsts().find(|first| first.source.is_nameless())
-            {
-                let input = nameless.source.for_people();
-                return usage(format!("name the output with -o ({input} has no name to derive it from)"));
-            }
-            // A trace of several recordings is called so.
-            let merged = groups.first().and_then(|group| group.first()).map(|first| merging::name_of_several(&first.source));
-            let merged = merged.filter(|_| merge.is_some());
-            let named: Vec<Named<'_>> = firsts()
-                .map(|first| Named {
-                    path: first.beside.as_deref().or(file(&first.source.place)),
-                    within: merged.as_deref().unwrap_or(&first.within),
-                })
-                .collect();
-            names::outputs(&named, output_dir, &form.extension()).into_iter().map(Place::File).collect()
-        }
+    let outputs = match (&output, output_dir) {
+        (Some(_), None) if groups.len() > 1 || is_open && merge.is_none() => return Err(several_into_one(&groups)),
+        (Some(output), None) => vec![output.clone()],
+        _ => derived_outputs(&groups, merge.is_some(), output_dir, &form.extension())?,
     };
     let output_dir = output_dir.map(Path::to_path_buf);
     let mut jobs = Vec::with_capacity(groups.len());
@@ -249,6 +218,46 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
         skip_unchanged: args.skip_unchanged,
         skip_unrecognised: args.inputs.more.skip_unrecognised,
     })
+}
+
+/// Why several recordings cannot be converted to one output.
+fn several_into_one(groups: &[Vec<FoundInput>]) -> PlanError {
+    let inputs = groups.iter().flatten();
+    let problem = inputs.filter_map(|input| Some((&input.source.place, input.source.member.as_ref()?.archive.problem()?))).next();
+    match problem {
+        Some((place, problem)) => {
+            PlanError::File(format!("{} {problem}, or name a directory with -o for the files in it", place.for_people()))
+        }
+        None => PlanError::usage(
+            "several inputs cannot go into one output; name a directory with -o that exists or ends in / (one trace for each), \
+             name their cores (FILE@0 FILE@1 ...) if they are one recording, or add --merge to put them into one trace",
+        ),
+    }
+}
+
+/// The output of each group of inputs, named after its first one: in a directory, or beside the input.
+fn derived_outputs(
+    groups: &[Vec<FoundInput>],
+    is_merge: bool,
+    output_dir: Option<&Path>,
+    extension: &str,
+) -> Result<Vec<Place>, PlanError> {
+    let firsts = || groups.iter().filter_map(|group| group.first());
+    if output_dir.is_none()
+        && let Some(nameless) = firsts().find(|first| first.source.is_nameless())
+    {
+        let input = nameless.source.for_people();
+        return usage(format!("name the output with -o ({input} has no name to derive it from)"));
+    }
+    // A trace of several recordings is called so.
+    let merged = firsts().next().filter(|_| is_merge).map(|first| merging::name_of_several(&first.source));
+    let named: Vec<Named<'_>> = firsts()
+        .map(|first| Named {
+            path: first.beside.as_deref().or(file(&first.source.place)),
+            within: merged.as_deref().unwrap_or(&first.within),
+        })
+        .collect();
+    Ok(names::outputs(&named, output_dir, extension).into_iter().map(Place::File).collect())
 }
 
 /// Whether a path is written as that of a directory.

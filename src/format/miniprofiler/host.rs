@@ -80,6 +80,17 @@ impl MiniProfilerHost {
             _ => {}
         }
     }
+
+    /// Takes the answer at the start of some bytes, if there is one. How many bytes are done.
+    fn take_at(&mut self, bytes: &[u8], talk: &mut Talk) -> usize {
+        match Self::answer(bytes) {
+            Some((kind, payload, len)) => {
+                self.take(kind, payload, talk);
+                len
+            }
+            None => 1,
+        }
+    }
 }
 
 impl Host for MiniProfilerHost {
@@ -134,19 +145,6 @@ impl Host for MiniProfilerHost {
 
     fn buffer_percent(&self) -> Option<u8> {
         self.buffer_percent
-    }
-}
-
-impl MiniProfilerHost {
-    /// Takes the answer at the start of some bytes, if there is one. How many bytes are done.
-    fn take_at(&mut self, bytes: &[u8], talk: &mut Talk) -> usize {
-        match Self::answer(bytes) {
-            Some((kind, payload, len)) => {
-                self.take(kind, payload, talk);
-                len
-            }
-            None => 1,
-        }
     }
 }
 

@@ -193,16 +193,29 @@ pub(super) fn add_target(sessions: &Sessions, options: &TargetOptions, facts: &S
     if sessions.inferred.is_some() {
         add_fit(&session.layout.config, facts, report);
     }
-    let mut detail = |name, value: String, source: String| report.details.push(Detail { name, value, source });
     let names = sessions.all.iter().map(|session| session.names.count()).sum::<usize>();
-    detail("names", names.to_string(), "counted".to_owned());
+    report.details.push(Detail { name: "names", value: names.to_string(), source: "counted".to_owned() });
+    add_program(sessions, options, names, report);
+    if sessions.all.iter().all(|session| session.info.is_none())
+        && facts.evidence.as_ref().is_some_and(|evidence| evidence.is_from_host())
+    {
+        report.hints.push(
+            "These are probably commands that the host sends to the target (QS-RX), not records of the target: record the \
+             other direction."
+                .to_owned(),
+        );
+    }
+}
+
+/// Adds whether the program that was given is the one that ran. `names`: how many the capture and the dictionary file have.
+fn add_program(sessions: &Sessions, options: &TargetOptions, names: usize, report: &mut Facts) {
     if let Some(program) = &options.program {
         let uses = sessions.all.iter().filter(|session| session.names.has_program()).count();
         let source = match uses {
             0 => "given by an option, not used",
             _ => "given by an option: names of objects and functions that no dictionary has",
         };
-        detail("program", program.path.clone(), source.to_owned());
+        report.details.push(Detail { name: "program", value: program.path.clone(), source: source.to_owned() });
         report.hints.extend(shortcomings(&program.path, &program.symbols));
         let contradiction = sessions.named_functions.contradiction();
         if let Some(reason) = &contradiction {
@@ -217,14 +230,5 @@ pub(super) fn add_target(sessions: &Sessions, options: &TargetOptions, facts: &S
     } else if names == 0 {
         let hint = "No names are recorded: --qs-dict FILE.dic gives them, and --elf FILE those of objects and functions.";
         report.hints.push(hint.to_owned());
-    }
-    if sessions.all.iter().all(|session| session.info.is_none())
-        && facts.evidence.as_ref().is_some_and(|evidence| evidence.is_from_host())
-    {
-        report.hints.push(
-            "These are probably commands that the host sends to the target (QS-RX), not records of the target: record the \
-             other direction."
-                .to_owned(),
-        );
     }
 }

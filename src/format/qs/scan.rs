@@ -229,6 +229,11 @@ impl ScanFacts {
         self.data.extend_from_slice(data);
         TextRef { start: start as u32, len: data.len() as u32 }
     }
+
+    /// A record of another part, with its data kept here.
+    fn adopt(&mut self, part: &ScanFacts, entry: &Metadata) -> Metadata {
+        Metadata { data: self.keep(part.bytes(entry.data)), ..*entry }
+    }
 }
 
 /// The limit of frames between a scheduled priority and the event that its object takes.
@@ -364,21 +369,10 @@ impl Collector {
             self.facts.is_cut = true;
             return;
         }
-        match id {
-            64 => {
-                if TargetInfo::read(data).is_some_and(|info| info.is_reset) {
-                    self.sent.clear();
-                }
-            }
-            0 => self.sent.clear(),
-            _ => {
-                let mut key = Vec::with_capacity(data.len() + 1);
-                key.push(id);
-                key.extend_from_slice(data);
-                if !self.sent.insert(key.into()) {
-                    return;
-                }
-            }
+        if is_start(id, data) {
+            self.sent.clear();
+        } else if id != 64 && !self.sent.insert([&[id], data].concat().into()) {
+            return;
         }
         let data = self.facts.keep(data);
         self.facts.metadata.push(Metadata { offset, id, data, empty_before });
@@ -396,33 +390,31 @@ impl Collector {
     /// Adds the facts of the next part of `input`.
     pub fn add_part(&mut self, input: &[u8], part: ScanFacts) {
         for entry in &part.metadata {
-            let is_start =
-                entry.id == 0 || entry.id == 64 && TargetInfo::read(part.bytes(entry.data)).is_some_and(|info| info.is_reset);
-            if is_start {
+            if is_start(entry.id, part.bytes(entry.data)) {
                 self.add_start(input, entry.empty_before.unwrap_or(entry.offset));
             }
             self.add(entry.offset, entry.id, part.bytes(entry.data), entry.empty_before);
         }
-        for entry in part.time_events.iter().take(TIME_EVENTS_LIMIT - self.facts.time_events.len().min(TIME_EVENTS_LIMIT)) {
-            let data = self.facts.keep(part.bytes(entry.data));
-            self.facts.time_events.push(Metadata { data, ..*entry });
+        for entry in part.time_events.iter().take(TIME_EVENTS_LIMIT.saturating_sub(self.facts.time_events.len())) {
+            let entry = self.facts.adopt(&part, entry);
+            self.facts.time_events.push(entry);
         }
         let opening = part.opening_stamp.filter(|_| self.facts.ends_with_tick == Some(true));
         for entry in opening.iter().chain(&part.ticks) {
-            let data = self.facts.keep(part.bytes(entry.data));
-            self.facts.add_tick(Metadata { data, ..*entry });
+            let entry = self.facts.adopt(&part, entry);
+            self.facts.add_tick(entry);
         }
         self.facts.ends_with_tick = part.ends_with_tick.or(self.facts.ends_with_tick);
         if let (Scheduled::Priority(priority, before), Some((seq, get))) = (self.facts.scheduled, part.opening_get)
             && self.facts.is_first(priority, before, seq)
         {
-            let data = self.facts.keep(part.bytes(get.data));
-            self.facts.first_gets.push((priority, Metadata { data, ..get }));
+            let get = self.facts.adopt(&part, &get);
+            self.facts.first_gets.push((priority, get));
         }
-        for &(priority, get) in &part.first_gets {
-            if self.facts.is_first(priority, 0, 0) {
-                let data = self.facts.keep(part.bytes(get.data));
-                self.facts.first_gets.push((priority, Metadata { data, ..get }));
+        for (priority, get) in &part.first_gets {
+            if self.facts.is_first(*priority, 0, 0) {
+                let get = self.facts.adopt(&part, get);
+                self.facts.first_gets.push((*priority, get));
             }
         }
         if part.scheduled != Scheduled::Before {
@@ -445,6 +437,11 @@ impl Collector {
     pub fn finish(self) -> ScanFacts {
         self.facts
     }
+}
+
+/// Whether a record says that the target starts up: EMPTY, or a TARGET_INFO of a reset.
+fn is_start(id: u8, data: &[u8]) -> bool {
+    id == 0 || id == 64 && TargetInfo::read(data).is_some_and(|info| info.is_reset)
 }
 
 /// The id of a frame, the second unescaped byte. Ids are never escaped; sequence numbers may be.

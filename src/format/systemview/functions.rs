@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::record::{Fields, id};
+use crate::format::program::function_from;
 use crate::symbols::Symbols;
 
 /// The module's name.
@@ -63,14 +64,10 @@ impl ModuleEvents {
 
     /// The first of two ids, one after the other and not described, whose first arguments all are addresses of functions.
     pub fn functions(&self, symbols: &Symbols, is_described: impl Fn(u16) -> bool) -> Option<u16> {
-        let is_start = |&address: &u64| {
-            // An address of Thumb code may have its lowest bit set.
-            let starts = [address, address & !1];
-            symbols.function_at(address).is_some_and(|function| starts.contains(&function.start))
-        };
         let are_functions = |event| {
             let firsts = self.0.get(&event).and_then(Option::as_ref);
-            !is_described(event) && firsts.is_some_and(|firsts| firsts.iter().all(is_start))
+            !is_described(event)
+                && firsts.is_some_and(|firsts| firsts.iter().all(|&first| function_from(symbols, first).is_some()))
         };
         self.ids().find(|&event| are_functions(event) && event.checked_add(1).is_some_and(are_functions))
     }

@@ -540,12 +540,12 @@ impl InputResolver {
                 let packet = match record.packet {
                     Ok(Packet::Page { .. }) if !self.has_pages => {
                         out.ledger.enter(losses::DAMAGED_PACKET, record.offset, 0);
-                        self.note_loss(losses::DAMAGED_PACKET, record.offset, 1);
+                        self.note_damage(losses::DAMAGED_PACKET, record.offset);
                         continue;
                     }
                     Ok(packet) => packet,
                     Err(damage) => {
-                        self.note_loss(kind_of(damage), record.offset, 1);
+                        self.note_damage(kind_of(damage), record.offset);
                         continue;
                     }
                 };
@@ -580,18 +580,16 @@ impl InputResolver {
     #[cold]
     fn lose(&mut self, packet: Packet, offset: u64, time: Nanos, out: &mut Resolved<'_>) {
         if packet == Packet::Overflow {
-            out.ledger.enter(losses::DROPPED_BY_TARGET, offset, 1);
-            self.note_loss(losses::DROPPED_BY_TARGET, offset, 0);
+            let kind = losses::DROPPED_BY_TARGET;
+            out.ledger.enter(kind, offset, 1);
+            LossNote { kind, offset, bytes: 0, at_least_lost: 1 }.add_by_kind(&mut self.pending);
         }
         self.emit_losses(time, out);
     }
 
-    /// Adds a loss to those before the next event.
-    fn note_loss(&mut self, kind: LossKind, offset: u64, bytes: u64) {
-        match self.pending.iter_mut().find(|pending| pending.kind == kind) {
-            Some(pending) => pending.bytes += bytes,
-            None => self.pending.push(LossNote { kind, offset, bytes, at_least_lost: 1 }),
-        }
+    /// Adds a damaged byte to the losses before the next event. Its packet may be a time stamp, so no event need be missing.
+    fn note_damage(&mut self, kind: LossKind, offset: u64) {
+        LossNote { kind, offset, bytes: 1, at_least_lost: 0 }.add_by_kind(&mut self.pending);
     }
 
     #[cold]

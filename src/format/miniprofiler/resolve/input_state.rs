@@ -119,8 +119,7 @@ impl InputState {
     pub fn handle_step(&mut self, step: Step, sessions: &mut u32, offset: u64, out: &mut Resolved<'_>) {
         self.may_restart = false;
         match step {
-            Step::Normal => {}
-            Step::Repeated => {}
+            Step::Normal | Step::Repeated => {}
             Step::Outlier => out.ledger.enter(losses::TIME_OUTLIER, offset, 0),
             Step::LongSilence => out.ledger.enter(losses::LONG_SILENCE, offset, 0),
             Step::Restart => {
@@ -159,11 +158,7 @@ impl InputState {
             ],
             ..Session::default()
         };
-        let index = self.session as usize;
-        if entities.sessions.len() <= index {
-            entities.sessions.resize(index + 1, Session::default());
-        }
-        entities.sessions[index] = session;
+        entities.describe_session(self.session, session);
     }
 
     pub fn set_metadata(&mut self, metadata: Metadata, out: &mut Resolved<'_>) {

@@ -298,11 +298,17 @@ impl RecordResolver<'_, '_> {
         }
     }
 
+    /// The active object that a record names, its signal, and its machine.
     #[inline]
-    fn post(&mut self, fields: FixedFields<'_>, urgent: bool) -> Option<()> {
+    fn addressed(&mut self, fields: FixedFields<'_>) -> Option<(usize, NameId, MachineId)> {
         let object = self.object(fields.uint(Field::Ao))?;
         let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
-        let to = self.firmware.machine(object, self.from, self.out.entities)?;
+        Some((object, signal, self.firmware.machine(object, self.from, self.out.entities)?))
+    }
+
+    #[inline]
+    fn post(&mut self, fields: FixedFields<'_>, urgent: bool) -> Option<()> {
+        let (object, signal, to) = self.addressed(fields)?;
         // Only an object itself posts an event to the front of its queue.
         let by = if urgent { Origin::machine(to) } else { self.sender(fields) };
         let fill = self.fill_after_post(object, fields.uint(Field::Free));
@@ -311,9 +317,7 @@ impl RecordResolver<'_, '_> {
 
     #[inline]
     fn get(&mut self, fields: FixedFields<'_>, free: Option<Field>) -> Option<()> {
-        let object = self.object(fields.uint(Field::Ao))?;
-        let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
-        let machine = self.firmware.machine(object, self.from, self.out.entities)?;
+        let (object, signal, machine) = self.addressed(fields)?;
         let fill = self.fill_after_get(object, free.map(|free| fields.uint(free)));
         self.emit(EventKind::Taken { machine, signal, fill });
         if let Some(priority) = self.run_state.scheduled.take() {
@@ -622,9 +626,7 @@ impl RecordResolver<'_, '_> {
 
     /// A note of what an active object did with a signal.
     fn signal_note(&mut self, word: &'static str, fields: FixedFields<'_>) -> Option<()> {
-        let object = self.object(fields.uint(Field::Ao))?;
-        let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
-        let machine = self.firmware.machine(object, self.from, self.out.entities)?;
+        let (_, signal, machine) = self.addressed(fields)?;
         let label = self.firmware.tables.phrase(word, signal, self.out.entities)?;
         self.emit(EventKind::MachineNote { machine, label })
     }
@@ -782,9 +784,7 @@ impl RecordResolver<'_, '_> {
 
     /// An event could not be posted to an active object.
     fn not_posted(&mut self, fields: FixedFields<'_>) -> Option<()> {
-        let object = self.object(fields.uint(Field::Ao))?;
-        let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
-        let to = self.firmware.machine(object, self.from, self.out.entities)?;
+        let (_, signal, to) = self.addressed(fields)?;
         let by = self.sender(fields);
         self.emit(EventKind::NotPosted { to, by, signal })
     }

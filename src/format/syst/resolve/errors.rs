@@ -20,6 +20,8 @@ pub struct ReportedError {
     pub offset: u64,
     /// Its value.
     pub value: u64,
+    /// How many messages it says are missing at least, once it is believed.
+    pub at_least_lost: u64,
     /// Its time, once it is judged.
     pub at: Option<EventContext>,
 }
@@ -45,7 +47,7 @@ impl ReportedErrors {
     pub fn add(&mut self, stored: &Stored, offset: u64) -> bool {
         match stored.kind {
             RecordKind::Notice(notice @ (Notice::MasterError | Notice::GlobalError)) => {
-                self.waiting.push(ReportedError { notice, offset, value: stored.value, at: None });
+                self.waiting.push(ReportedError { notice, offset, value: stored.value, at_least_lost: 0, at: None });
                 return self.waiting.len() > WAITING_MAX;
             }
             RecordKind::Notice(
@@ -92,7 +94,7 @@ impl ReportedErrors {
     }
 
     /// Judges the reports that wait. Returns those that are believed.
-    pub fn judge(&mut self) -> &[ReportedError] {
+    pub fn judge(&mut self) -> &mut [ReportedError] {
         let start = self.believed.len();
         let is_damage = self.is_lost || self.invalid > TORN_MESSAGES * self.waiting.len();
         if is_damage {
@@ -100,7 +102,7 @@ impl ReportedErrors {
         }
         self.believed.append(&mut self.waiting);
         (self.invalid, self.is_lost, self.is_damaged) = (0, false, false);
-        self.believed.get(start..).unwrap_or(&[])
+        self.believed.get_mut(start..).unwrap_or(&mut [])
     }
 
     /// Whether some are to be shown.

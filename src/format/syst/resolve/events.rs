@@ -42,6 +42,35 @@ pub struct EventContext {
     pub made_at: Option<u64>,
 }
 
+/// A record that is not a notice, with its time and origin.
+#[derive(Clone, Copy)]
+struct Message<'a> {
+    /// Its kind and oddities. Those of `stored`, except of a plain log message: all kinds of these are treated alike.
+    kind: RecordKind,
+    marks: Marks,
+    at: EventContext,
+    records: &'a Records,
+    stored: &'a Stored,
+}
+
+impl Message<'_> {
+    /// Where it starts in the input, in bytes.
+    fn offset(&self) -> u64 {
+        self.records.base + u64::from(self.stored.offset)
+    }
+}
+
+/// What is missing by a notice.
+#[derive(Clone, Copy)]
+pub struct Missing {
+    /// Where, in bytes from the start of the input.
+    pub offset: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// How many messages, at least.
+    pub at_least_lost: u64,
+}
+
 /// Makes events of records.
 pub struct EventWriter {
     collateral: Arc<Collateral>,
@@ -112,25 +141,18 @@ impl EventWriter {
     /// Makes the events of a record that is not a notice.
     #[inline(never)]
     pub fn message(&mut self, at: EventContext, records: &Records, stored: &Stored, out: &mut Resolved<'_>) {
-        self.message_of(stored.kind, stored.marks, at, records, stored, out);
+        self.message_of(Message { kind: stored.kind, marks: stored.marks, at, records, stored }, out);
     }
 
     /// The same for a log message without oddities, as most are. All kinds of these are treated alike, so nothing asks for the kind.
     #[inline]
     pub fn plain_log(&mut self, at: EventContext, records: &Records, stored: &Stored, out: &mut Resolved<'_>) {
-        self.message_of(RecordKind::Printf, Marks::default(), at, records, stored, out);
+        self.message_of(Message { kind: RecordKind::Printf, marks: Marks::default(), at, records, stored }, out);
     }
 
     #[inline(always)]
-    fn message_of(
-        &mut self,
-        kind: RecordKind,
-        marks: Marks,
-        at: EventContext,
-        records: &Records,
-        stored: &Stored,
-        out: &mut Resolved<'_>,
-    ) {
+    fn message_of(&mut self, message: Message<'_>, out: &mut Resolved<'_>) {
+        let Message { kind, marks, at, records, stored } = message;
         let lane = match kind {
             RecordKind::Console => self.tracks.special(Special::Console, at.session, out.entities),
             RecordKind::Malformed(_) => self.tracks.special(Special::Errors, at.session, out.entities),
@@ -139,7 +161,7 @@ impl EventWriter {
             _ => self.tracks.track(records, stored, at.session, &self.collateral, out.entities).map(|track| track.lane),
         };
         let Some(lane) = lane else {
-            out.ledger.enter(losses::ENTITY_LIMIT, records.base + u64::from(stored.offset), 1);
+            out.ledger.enter(losses::ENTITY_LIMIT, message.offset(), 1);
             return;
         };
         let name = self.tracks.name(records, stored, &self.collateral, out.entities);
@@ -153,7 +175,7 @@ impl EventWriter {
                 | RecordKind::Raw
         );
         let grade = if is_graded { self.tracks.grade(kind, stored.severity, out.entities) } else { None };
-        let args = self.args(kind, marks, at, records, stored, grade.is_some(), out);
+        let args = self.args(message, grade.is_some(), out);
         let label = self.label_of_empty(name.map_or(Label::NONE, Label::name), stored.body, out);
         match kind {
             RecordKind::Text
@@ -165,12 +187,12 @@ impl EventWriter {
             | RecordKind::Raw
             | RecordKind::Console
             | RecordKind::Malformed(_) => {
-                self.log(kind, marks, at, (lane, label, grade, args), records, stored, out);
+                self.log(message, (lane, label, grade, args), out);
             }
             RecordKind::Enter | RecordKind::Exit if !marks.has(Marks::CRC_BAD) => {
-                self.function(at, lane, label, args, records, stored, out);
+                self.function(message, lane, label, args, out);
             }
-            RecordKind::Short { .. } => self.short(at, lane, label, args, records, stored, out),
+            RecordKind::Short { .. } => self.short(message, lane, label, args, out),
             RecordKind::Clock => {
                 let label = self.word_label("clock", out);
                 push(at, EventKind::Instant { lane, label, args }, out);
@@ -203,18 +225,14 @@ impl EventWriter {
         self.tracks.word(word, out.entities).map_or(Label::NONE, Label::name)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one log message")]
     #[inline(always)]
     fn log(
         &mut self,
-        kind: RecordKind,
-        marks: Marks,
-        at: EventContext,
+        message: Message<'_>,
         (lane, mut label, grade, args): (LaneId, Label, Option<GradeId>, Args),
-        records: &Records,
-        stored: &Stored,
         out: &mut Resolved<'_>,
     ) {
+        let Message { kind, marks, at, records, stored } = message;
         let source = self.tracks.source(records, stored.source, &self.collateral, out.entities);
         let mut severity = LOG_SEVERITIES[usize::from(stored.severity & 7)];
         match kind {
@@ -247,21 +265,11 @@ impl EventWriter {
         out.batch.add_log(at.time, at.core, LogNote { lane, severity, name, body, source, grade, args });
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one span")]
-    fn function(
-        &mut self,
-        at: EventContext,
-        lane: LaneId,
-        label: Label,
-        args: Args,
-        records: &Records,
-        stored: &Stored,
-        out: &mut Resolved<'_>,
-    ) {
+    fn function(&mut self, message: Message<'_>, lane: LaneId, label: Label, args: Args, out: &mut Resolved<'_>) {
+        let Message { at, records, stored, .. } = message;
         let name = records.text(stored.body);
         let label = self.label_or(label, stored.body);
         let Some(track) = self.tracks.track(records, stored, at.session, &self.collateral, out.entities) else { return };
-        let offset = records.base + u64::from(stored.offset);
         if stored.kind == RecordKind::Enter {
             let kind = if track.enter(name) {
                 EventKind::SpanBegin { lane, label, args }
@@ -274,31 +282,22 @@ impl EventWriter {
             Exit::Closes(inner) => {
                 let auto_closed = if inner > 0 { self.tracks.word("auto_closed", out.entities) } else { None };
                 for _ in 0..inner {
-                    out.ledger.enter(losses::EXIT_MISSING, offset, 0);
+                    out.ledger.enter(losses::EXIT_MISSING, message.offset(), 0);
                     let args = auto_closed.map_or(Args::NONE, |name| out.batch.add_args(&[Arg::new(name, ArgValue::Bool(true))]));
                     push(at, EventKind::SpanEnd { lane, args }, out);
                 }
                 push(at, EventKind::SpanEnd { lane, args }, out);
             }
             Exit::Unmatched => {
-                out.ledger.enter(losses::UNMATCHED_EXIT, offset, 0);
+                out.ledger.enter(losses::UNMATCHED_EXIT, message.offset(), 0);
                 let text = out.batch.texts.add(&format!("exit {name} (no enter)"));
                 push(at, EventKind::Instant { lane, label: Label::text(text), args }, out);
             }
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one short message")]
-    fn short(
-        &mut self,
-        at: EventContext,
-        lane: LaneId,
-        label: Label,
-        args: Args,
-        records: &Records,
-        stored: &Stored,
-        out: &mut Resolved<'_>,
-    ) {
+    fn short(&mut self, message: Message<'_>, lane: LaneId, label: Label, args: Args, out: &mut Resolved<'_>) {
+        let Message { at, records, stored, .. } = message;
         let Some(group) = self.tracks.track(records, stored, at.session, &self.collateral, out.entities).map(|track| track.group)
         else {
             return;
@@ -316,22 +315,13 @@ impl EventWriter {
         {
             push(at, EventKind::Value { lane, value: Packed(i64::try_from(value).unwrap_or(i64::MAX)) }, out);
         }
-        self.log(stored.kind, stored.marks, at, (lane, label, None, args), records, stored, out);
+        self.log(message, (lane, label, None, args), out);
     }
 
     /// The args of a record. `is_graded`: its severity and category are known without them.
-    #[allow(clippy::too_many_arguments, reason = "the parts of one record")]
     #[inline(always)]
-    fn args(
-        &mut self,
-        kind: RecordKind,
-        marks: Marks,
-        at: EventContext,
-        records: &Records,
-        stored: &Stored,
-        is_graded: bool,
-        out: &mut Resolved<'_>,
-    ) -> Args {
+    fn args(&mut self, message: Message<'_>, is_graded: bool, out: &mut Resolved<'_>) -> Args {
+        let Message { kind, marks, at, records, stored } = message;
         let texts_start = self.texts_start;
         let message_time = stored.timestamp.filter(|_| at.has_transport_time);
         let has_others = matches!(kind, RecordKind::Clock | RecordKind::Build | RecordKind::Short { .. });
@@ -397,10 +387,11 @@ impl EventWriter {
         out.batch.args_since(start)
     }
 
-    /// Makes the events of a notice about `bytes` bytes at `offset`.
-    pub fn notice(&mut self, at: EventContext, notice: Notice, (offset, bytes): (u64, u64), value: u64, out: &mut Resolved<'_>) {
+    /// Makes the events of a notice.
+    pub fn notice(&mut self, at: EventContext, notice: Notice, value: u64, missing: Missing, out: &mut Resolved<'_>) {
         let is_gap = matches!(notice, Notice::Unsynced | Notice::Undelimited | Notice::GlobalError);
-        if let Some((kind, _, at_least_lost)) = losses::of_notice(notice).filter(|_| is_gap) {
+        if let Some((kind, ..)) = losses::of_notice(notice).filter(|_| is_gap) {
+            let Missing { offset, bytes, at_least_lost } = missing;
             out.batch.add_loss(at.time, at.core, LossNote { kind, offset, bytes, at_least_lost });
             // The timeline closes open spans at a loss.
             self.tracks.close_all();

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use self::counts::MessageCounts;
 use self::damage::Damage;
 use self::errors::ReportedErrors;
-use self::events::{EventContext, EventWriter};
+use self::events::{EventContext, EventWriter, Missing};
 use self::timestamps::{Following, JudgedTime, MessageTimes};
 use super::collateral::{Collateral, Sender};
 use super::correlation::TransportClock;
@@ -61,6 +61,15 @@ pub(super) struct Progress {
     pub end_bytes: u64,
     /// Whether the input has ended.
     pub is_last: bool,
+}
+
+impl Progress {
+    /// At the end of an input, all bytes that were not skipped are decoded.
+    fn enter(&self, ledger: &mut Ledger) {
+        if self.is_last {
+            ledger.decoded_bytes = self.end_bytes.saturating_sub(ledger.skipped_bytes);
+        }
+    }
 }
 
 /// Makes events of the records of a transport.
@@ -118,14 +127,6 @@ impl<S: Sequence> Resolver<S> {
             self.records.refresh_facts(input, sequence.details());
         }
     }
-
-    /// At the end of an input, all bytes that were not skipped are decoded.
-    fn note_progress(&mut self, progress: &Progress, ledger: &mut Ledger) {
-        if progress.is_last {
-            ledger.decoded_bytes = progress.end_bytes.saturating_sub(ledger.skipped_bytes);
-            self.refresh_facts();
-        }
-    }
 }
 
 impl<S: Sequence> Resolve for Resolver<S> {
@@ -138,7 +139,7 @@ impl<S: Sequence> Resolve for Resolver<S> {
         if progress.is_last {
             records.resolve(input, bytes, &Records::default(), 0..0, true, out);
         }
-        self.note_progress(&progress, out.ledger);
+        progress.enter(out.ledger);
     }
 
     fn finish(&mut self, _input: usize, _bytes: &[u8], _out: &mut Resolved<'_>) {
@@ -158,7 +159,7 @@ impl<S: Sequence> Resolve for Resolver<S> {
         if progress.is_last {
             input.believe_errors(ledger);
         }
-        self.note_progress(&progress, ledger);
+        progress.enter(ledger);
         self.refresh_facts();
     }
 
@@ -224,7 +225,8 @@ impl InputState {
         let counts = u64::from(self.damage.is_over());
         for error in self.errors.judge() {
             if let Some((kind, _, lost)) = losses::of_notice(error.notice) {
-                ledger.enter(kind, error.offset, lost * counts);
+                error.at_least_lost = lost * counts;
+                ledger.enter(kind, error.offset, error.at_least_lost);
             }
         }
     }
@@ -238,8 +240,8 @@ impl InputState {
 }
 
 impl RecordResolver {
-    /// Enters a record in the ledger.
-    fn enter(&mut self, input: &mut InputState, bytes: &[u8], records: &Records, stored: &Stored, ledger: &mut Ledger) {
+    /// Enters a record in the ledger. Returns how many messages are missing at least by a notice.
+    fn enter(&mut self, input: &mut InputState, bytes: &[u8], records: &Records, stored: &Stored, ledger: &mut Ledger) -> u64 {
         self.counts.count(stored);
         let offset = records.base + u64::from(stored.offset);
         if input.errors.add(stored, offset) {
@@ -247,7 +249,7 @@ impl RecordResolver {
         }
         let place = records.senders.get(stored.sender as usize).and_then(|sender| sender.key.place);
         match stored.kind {
-            RecordKind::Console => return,
+            RecordKind::Console => return 0,
             RecordKind::Malformed(reason) => {
                 let skipped = if self.skips_malformed { u64::from(stored.len) } else { 0 };
                 // The line that follows, if it is one of text.
@@ -261,31 +263,29 @@ impl RecordResolver {
                     input.lost_in_packets(bytes, (offset, stored.len.into()), place, true)
                 };
                 ledger.bad_frame(losses::of_malformed(reason), offset, skipped, lost);
-                return;
+                return 0;
             }
-            RecordKind::Notice(Notice::MasterError | Notice::GlobalError) => return,
+            RecordKind::Notice(Notice::MasterError | Notice::GlobalError) => return 0,
             RecordKind::Notice(notice) => {
-                if let Some((kind, skips, lost)) = losses::of_notice(notice) {
-                    let is_of_packets = matches!(notice, Notice::Unsynced | Notice::Unfinished | Notice::Beginless);
-                    let lost = if notice == Notice::Undelimited {
-                        // It has a begin that is right.
-                        u64::from(!input.copies.is_doubled(bytes, offset, offset + stored.extra))
-                    } else if is_of_packets {
-                        let len = if notice == Notice::Unsynced { stored.extra } else { 0 };
-                        input.lost_in_packets(bytes, (offset, len), place, notice == Notice::Unfinished)
-                    } else {
-                        lost
-                    };
-                    // A later piece of an overlong line is the same case.
-                    if notice == Notice::OverlongLine && stored.value == 0 {
-                        ledger.skipped_bytes += stored.extra;
-                    } else if skips {
-                        ledger.bad_frame(kind, offset, stored.extra, lost);
-                    } else {
-                        ledger.enter(kind, offset, lost);
+                let Some((kind, skips, lost)) = losses::of_notice(notice) else { return 0 };
+                let lost = match notice {
+                    // It has a begin that is right.
+                    Notice::Undelimited => u64::from(!input.copies.is_doubled(bytes, offset, offset + stored.extra)),
+                    Notice::Unsynced => input.lost_in_packets(bytes, (offset, stored.extra), place, false),
+                    Notice::Unfinished | Notice::Beginless => {
+                        input.lost_in_packets(bytes, (offset, 0), place, notice == Notice::Unfinished)
                     }
+                    _ => lost,
+                };
+                // A later piece of an overlong line is the same case.
+                if notice == Notice::OverlongLine && stored.value == 0 {
+                    ledger.skipped_bytes += stored.extra;
+                } else if skips {
+                    ledger.bad_frame(kind, offset, stored.extra, lost);
+                } else {
+                    ledger.enter(kind, offset, lost);
                 }
-                return;
+                return lost;
             }
             _ => ledger.frames_ok += 1,
         }
@@ -295,6 +295,7 @@ impl RecordResolver {
         if stored.marks != Marks::default() {
             losses::enter_marks(stored.marks, offset, ledger);
         }
+        0
     }
 
     /// Makes the events of the errors that were confirmed. `reached`: the time of the records that came meanwhile.
@@ -303,7 +304,8 @@ impl RecordResolver {
         for error in input.errors.take_believed() {
             if let Some(mut at) = error.at {
                 at.time = at.time.max(reached);
-                self.writer.notice(at, error.notice, (error.offset, 0), error.value, out);
+                let missing = Missing { offset: error.offset, bytes: 0, at_least_lost: error.at_least_lost };
+                self.writer.notice(at, error.notice, error.value, missing, out);
             }
         }
     }
@@ -383,16 +385,16 @@ impl RecordResolver {
                     let context = input.context(&self.collateral, records, stored, time);
                     self.writer.plain_log(context, records, stored, out);
                 } else {
-                    self.make_events(input, records, stored, time, out);
+                    self.make_events(input, records, stored, time, 0, out);
                 }
                 continue;
             }
-            self.enter(input, bytes, records, stored, out.ledger);
+            let lost = self.enter(input, bytes, records, stored, out.ledger);
             if input.errors.are_believed() {
                 self.show_errors(input, reached, out);
             }
             if let Some(time) = self.time_of(input, records, stored, judged, out) {
-                self.make_events(input, records, stored, time, out);
+                self.make_events(input, records, stored, time, lost, out);
             }
         }
         some.len()
@@ -457,14 +459,24 @@ impl RecordResolver {
         Some(time)
     }
 
+    /// `at_least_lost`: how many messages are missing by a notice.
     #[inline(never)]
-    fn make_events(&mut self, input: &mut InputState, records: &Records, stored: &Stored, time: Nanos, out: &mut Resolved<'_>) {
+    fn make_events(
+        &mut self,
+        input: &mut InputState,
+        records: &Records,
+        stored: &Stored,
+        time: Nanos,
+        at_least_lost: u64,
+        out: &mut Resolved<'_>,
+    ) {
         let context = input.context(&self.collateral, records, stored, time);
         match stored.kind {
             RecordKind::Notice(Notice::MasterError | Notice::GlobalError) => input.errors.set_context(context),
             RecordKind::Notice(notice) => {
                 let offset = records.base + u64::from(stored.offset);
-                self.writer.notice(context, notice, (offset, stored.extra), stored.value, out);
+                let missing = Missing { offset, bytes: stored.extra, at_least_lost };
+                self.writer.notice(context, notice, stored.value, missing, out);
             }
             _ => self.writer.message(context, records, stored, out),
         }

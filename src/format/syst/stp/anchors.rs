@@ -66,14 +66,19 @@ pub fn is_tail_damaged(stream: &[u8], order: NibbleOrder) -> bool {
     reading.legal < reading.messages || reading.unsynced > 0
 }
 
+/// Reads bytes at the position `base` of a stream up to their first ASYNC, and gives the place after it.
+fn seek(bytes: &[u8], base: u64, order: NibbleOrder) -> (Window<'_>, Packets, Seeking, usize) {
+    let nibbles = Nibbles { bytes, end: 2 * bytes.len().saturating_sub(PAD_BYTES) };
+    let window = Window { nibbles, base, origins: &[], bounds: &[] };
+    let (mut packets, mut seen) = (Packets::new(order, 0), Seeking::default());
+    let synced = packets.run(window, 0, false, &mut seen, |packets, _| !packets.synced);
+    (window, packets, seen, synced)
+}
+
 /// The anchor of an ASYNC that begins in the byte at `start` or the next one.
 fn anchor_at(stream: &[u8], start: usize, order: NibbleOrder) -> Option<Anchor> {
     let bytes = stream.get(start..)?;
-    let bytes = bytes.get(..REACH_BYTES).unwrap_or(bytes);
-    let nibbles = Nibbles { bytes, end: 2 * bytes.len().saturating_sub(PAD_BYTES) };
-    let window = Window { nibbles, base: start as u64, origins: &[], bounds: &[] };
-    let (mut packets, mut seen) = (Packets::new(order, 0), Seeking::default());
-    let synced = packets.run(window, 0, false, &mut seen, |packets, _| !packets.synced);
+    let (window, mut packets, mut seen, synced) = seek(bytes.get(..REACH_BYTES).unwrap_or(bytes), start as u64, order);
     packets.run(window, synced, false, &mut seen, |packets, _| packets.synced && packets.known == 0);
     let has_all = packets.known.count_ones() >= 4 * ALL_DIGITS && matches!(packets.scheme, Scheme::Natural | Scheme::Gray);
     let scheme = packets.has_version.then_some(packets.scheme);
@@ -85,10 +90,7 @@ fn anchor_at(stream: &[u8], start: usize, order: NibbleOrder) -> Option<Anchor> 
 pub fn has_version(stream: &[u8], order: NibbleOrder) -> bool {
     let Some(start) = memchr::memmem::find(stream, &ASYNC_BYTES) else { return false };
     let bytes = stream.get(start.saturating_sub(1)..).unwrap_or(&[]);
-    let nibbles = Nibbles { bytes, end: 2 * bytes.len().saturating_sub(PAD_BYTES) };
-    let window = Window { nibbles, base: 0, origins: &[], bounds: &[] };
-    let (mut packets, mut seen) = (Packets::new(order, 0), Seeking::default());
-    let synced = packets.run(window, 0, false, &mut seen, |packets, _| !packets.synced);
+    let (window, mut packets, mut seen, synced) = seek(bytes, 0, order);
     packets.run(window, synced, false, &mut seen, |packets, at| packets.synced && at == synced);
     packets.has_version
 }

@@ -400,13 +400,7 @@ impl Shared {
         let details = keys.iter().filter_map(|(key, name)| Some((Arc::from(*name), Arc::from(self.system.get(*key)?.as_str()))));
         let name = self.system.get("O").map(|os| Arc::from(os.as_str()));
         let described = Session { name, details: details.collect(), priorities: self.hooks.priorities() };
-        let index = session as usize;
-        if entities.sessions.len() <= index {
-            entities.sessions.resize(index + 1, Session::default());
-        }
-        if let Some(place) = entities.sessions.get_mut(index) {
-            *place = described;
-        }
+        entities.describe_session(session, described);
     }
 
     fn ids(&mut self, session: u32) -> Option<&mut Ids> {
@@ -602,8 +596,8 @@ impl Shared {
     /// The name of an event without a description.
     pub fn unknown_name(&self, id: u16) -> String {
         match self.modules.range(..=u32::from(id)).next_back() {
-            Some((offset, module)) if u32::from(id) >= *offset => format!("{module}: event {}", u32::from(id) - offset),
-            _ => format!("event {id}"),
+            Some((offset, module)) => format!("{module}: event {}", u32::from(id) - offset),
+            None => format!("event {id}"),
         }
     }
 }

@@ -268,56 +268,7 @@ impl Resolver {
                 let (before, base) = restart.map_or((0, 0), |restart| (restart.ticks_before, restart.base_ticks));
                 allocations.push((address, base + (ticks - before.min(ticks)), bytes));
             }
-            let mut restarts = restarts.into_iter();
-            let start = setup.sessions.first().filter(|session| session.ticks_before == 0);
-            inputs.push(InputResolver {
-                clock,
-                reading: setup.reading,
-                cores: [0, 1].map(|bit| CoreState { core: setup.core_of(bit), ..CoreState::default() }),
-                next_restart: restarts.next(),
-                restarts,
-                is_copy: setup.is_copy,
-                counted_elsewhere: 0,
-                sum: 0,
-                base: 0,
-                last_ns: 0,
-                session: 0,
-                init: shared.init(0),
-                next_lives: shared.names.lives_of_input(inputs.len()),
-                lives: FxHashMap::default(),
-                drops: match start {
-                    Some(start) if start.counts_from_zero => Drops::from_zero(),
-                    Some(_) => Drops::default(),
-                    None => Drops::midway(),
-                },
-                has_start: start.is_some(),
-                is_damaged: false,
-                stopped_at: None,
-                silence_ticks: setup.facts.longest_ticks(),
-                is_no_wake_up: false,
-                stop: Stop::Said,
-                void_packets: 0,
-                is_due: false,
-                is_after_silence: false,
-                // A recording from the middle of a stream may begin within a packet.
-                since_damage: if start.is_some() { u64::MAX } else { 0 },
-                close_ticks: setup.facts.close_ticks(),
-                unusual_ticks: setup.facts.unusual_ticks(),
-                longest_ticks: setup.facts.unusual_ticks().max(DOUBTFUL_SECONDS.saturating_mul(clock.hz)),
-                clock_ahead: None,
-                copies: Copies::default(),
-                copied_until: 0,
-                made_up_overflows: setup.facts.made_up_overflows(&setup.sessions),
-                pending: Vec::new(),
-                open_functions: FxHashMap::default(),
-                kept_by: FxHashMap::default(),
-                sleepers: FxHashSet::default(),
-                suspending: None,
-                alive: FxHashSet::default(),
-                sleeps_are_recorded: false,
-                suspensions_are_recorded: false,
-                timer_is_recorded: false,
-            });
+            inputs.push(InputResolver::new(setup, inputs.len(), restarts, clock, &shared));
         }
         allocations.sort_unstable();
         facts.clock = Some((rate, origin));
@@ -623,6 +574,60 @@ impl Context {
 }
 
 impl InputResolver {
+    /// The resolver of an input before its first packet. `number`: its place among the inputs.
+    fn new(setup: &Setup, number: usize, restarts: Vec<Restart>, clock: Clock, shared: &Shared) -> InputResolver {
+        let mut restarts = restarts.into_iter();
+        let start = setup.sessions.first().filter(|session| session.ticks_before == 0);
+        InputResolver {
+            clock,
+            reading: setup.reading,
+            cores: [0, 1].map(|bit| CoreState { core: setup.core_of(bit), ..CoreState::default() }),
+            next_restart: restarts.next(),
+            restarts,
+            is_copy: setup.is_copy,
+            counted_elsewhere: 0,
+            sum: 0,
+            base: 0,
+            last_ns: 0,
+            session: 0,
+            init: shared.init(0),
+            next_lives: shared.names.lives_of_input(number),
+            lives: FxHashMap::default(),
+            drops: match start {
+                Some(start) if start.counts_from_zero => Drops::from_zero(),
+                Some(_) => Drops::default(),
+                None => Drops::midway(),
+            },
+            has_start: start.is_some(),
+            is_damaged: false,
+            stopped_at: None,
+            silence_ticks: setup.facts.longest_ticks(),
+            is_no_wake_up: false,
+            stop: Stop::Said,
+            void_packets: 0,
+            is_due: false,
+            is_after_silence: false,
+            // A recording from the middle of a stream may begin within a packet.
+            since_damage: if start.is_some() { u64::MAX } else { 0 },
+            close_ticks: setup.facts.close_ticks(),
+            unusual_ticks: setup.facts.unusual_ticks(),
+            longest_ticks: setup.facts.unusual_ticks().max(DOUBTFUL_SECONDS.saturating_mul(clock.hz)),
+            clock_ahead: None,
+            copies: Copies::default(),
+            copied_until: 0,
+            made_up_overflows: setup.facts.made_up_overflows(&setup.sessions),
+            pending: Vec::new(),
+            open_functions: FxHashMap::default(),
+            kept_by: FxHashMap::default(),
+            sleepers: FxHashSet::default(),
+            suspending: None,
+            alive: FxHashSet::default(),
+            sleeps_are_recorded: false,
+            suspensions_are_recorded: false,
+            timer_is_recorded: false,
+        }
+    }
+
     /// The time, in ticks.
     fn ticks(&self) -> u64 {
         u64::try_from((i128::from(self.sum) + self.base).max(0)).unwrap_or(u64::MAX)

@@ -1,5 +1,6 @@
 //! The events of each packet.
 
+mod messages;
 mod rt_thread;
 mod threadx;
 mod zephyr;
@@ -15,15 +16,10 @@ use super::{Context, InputResolver};
 use crate::format::Resolved;
 use crate::model::losses;
 use crate::model::{
-    Arg, ArgValue, Args, CoreId, Event, EventKind, Exit, HeapOp, Label, LaneId, Level, LogNote, LogSeverity, LossNote, NameId,
-    Nanos, ObjectOp, Packed, PriorityChange, TaskId, TextRef, Wait, WaitReason,
+    Arg, ArgValue, Args, CoreId, Event, EventKind, Exit, HeapOp, Label, LaneId, Level, LossNote, NameId, Nanos, ObjectOp, Packed,
+    PriorityChange, TaskId, Wait, WaitReason,
 };
-use crate::printf::write::Writer;
-use crate::printf::{Conversion, Format, Packing};
 use crate::symbols::Symbols;
-
-/// The bits of a message's options that are its level.
-const LEVEL_MASK: u32 = 3;
 
 /// The most nested spans of software timers and interrupts that are followed.
 const NESTING_LIMIT: usize = 256;
@@ -70,19 +66,7 @@ pub(super) fn resolve(
 impl<'b> Scene<'_, 'b, '_> {
     fn packet(&mut self, packet: u16) {
         match packet {
-            id::ISR_ENTER => {
-                let number = self.payload.number();
-                self.input.timer_is_recorded |= number == SYSTICK;
-                let (core, session) = (self.core(), self.input.session);
-                let isr = self.context.shared.isr(core, number, session, self.out.entities);
-                if let Some(isr) = self.known(isr) {
-                    let isrs = &mut self.state().isrs;
-                    if isrs.len() < NESTING_LIMIT {
-                        isrs.push(isr);
-                    }
-                    self.push(EventKind::IsrEnter(isr));
-                }
-            }
+            id::ISR_ENTER => self.isr_enter(),
             id::ISR_EXIT | id::ISR_TO_SCHEDULER => match self.state().isrs.pop() {
                 Some(isr) => {
                     self.push(EventKind::IsrExit(isr));
@@ -100,58 +84,11 @@ impl<'b> Scene<'_, 'b, '_> {
             }
             // The executor in the interrupt has nothing more to do. The task goes on that it kept from running.
             id::IDLE if self.state().running.is_none() && !self.state().preempted.is_empty() => self.resume(),
-            id::IDLE => {
-                self.state().preempted.clear();
-                let (core, session) = (self.core(), self.input.session);
-                let idle = self.context.shared.idle(core, session, self.out.entities);
-                let is_due = self.context.shared.hooks == Hooks::RtThread && !self.state().isrs.is_empty();
-                match self.known(idle) {
-                    Some(idle) if is_due => self.state().due = Some(idle),
-                    Some(idle) => self.switch(idle, true),
-                    None => {}
-                }
-            }
+            id::IDLE => self.idle(),
             id::TASK_STOP_EXEC => self.stop_exec(),
-            id::TASK_START_READY => {
-                // Copies of this packet are in the streams of both cores. The task was made ready where something runs.
-                let state = self.state();
-                let is_elsewhere = state.is_idle && state.isrs.is_empty();
-                let from_isr = !state.isrs.is_empty();
-                let (is_moving, moved) = (state.is_moving.is_some() && !from_isr, state.moved.filter(|_| !from_isr));
-                let (task, hooks) = (self.task(), self.context.shared.hooks);
-                if self.state().running == task {
-                    (self.state().is_leaving, self.state().is_sleeping) = (false, false);
-                }
-                if let Some(task) = task
-                    && !(is_elsewhere && self.has_copies())
-                    // It was ready, and is now in the list of another priority.
-                    && !(is_moving || moved == Some(task) || self.input.is_no_wake_up)
-                    && !(hooks == Hooks::RtThread && self.is_late(task))
-                {
-                    if hooks == Hooks::ThreadX {
-                        self.input.alive.insert(task);
-                    }
-                    let from_isr = hooks == Hooks::Zephyr && self.is_by_untraced_timer(task) || from_isr;
-                    self.push(EventKind::Ready { task, from_isr });
-                }
-                if std::mem::take(&mut self.input.is_due) {
-                    (self.state().due, self.input.void_packets) = (task, 1);
-                }
-            }
+            id::TASK_START_READY => self.start_ready(),
             id::TASK_STOP_READY => self.stop_ready(),
-            id::TASK_CREATE => {
-                self.input.begin_life(self.at.offset);
-                if let Some(task) = self.task() {
-                    if self.context.shared.hooks == Hooks::Zephyr {
-                        self.state().aborted = None;
-                        self.forget_calls_of(task);
-                    }
-                    self.push(EventKind::TaskCreated(task));
-                    if self.context.shared.hooks.create_ready() {
-                        self.push(EventKind::Ready { task, from_isr: false });
-                    }
-                }
-            }
+            id::TASK_CREATE => self.created(),
             id::TASK_TERMINATE => {
                 if let Some(task) = self.task() {
                     self.state().preempted.retain(|&one| one != task);
@@ -165,16 +102,7 @@ impl<'b> Scene<'_, 'b, '_> {
                     self.push(EventKind::Priority { task, priority: priority.cast_signed(), change: PriorityChange::Reported });
                 }
             }
-            id::STACK_INFO if !self.input.is_copy => {
-                let Some(task) = self.described_task() else { return };
-                let (_, size, used) = (self.payload.number(), self.payload.number(), self.payload.number());
-                if used > 0
-                    && self.context.shared.hooks.know_used_stack()
-                    && let Some(bytes) = size.checked_sub(used)
-                {
-                    self.push(EventKind::StackFree { task, bytes });
-                }
-            }
+            id::STACK_INFO if !self.input.is_copy => self.stack_info(),
             id::OVERFLOW => self.overflow(),
             id::TRACE_START => self.start(),
             id::TRACE_STOP => self.input.stopped_at = Some(self.input.since_damage),
@@ -190,41 +118,125 @@ impl<'b> Scene<'_, 'b, '_> {
                     None => {}
                 }
             }
-            id::TIMER_ENTER => {
-                let timer = self.payload.number();
-                if let Some(task) = self.context.shared.timed_out(timer).and_then(|task| self.task_of(task)) {
-                    let from_isr = !self.state().isrs.is_empty();
-                    self.push(EventKind::Ready { task, from_isr });
-                }
-                let lane = self.context.shared.timer(timer, self.input.session);
-                if let Some(lane) = self.known(lane) {
-                    let timers = &mut self.state().timers;
-                    if timers.len() < NESTING_LIMIT {
-                        timers.push(lane);
-                    }
-                    self.begin(lane, Label::NONE, Args::NONE);
-                }
-            }
+            id::TIMER_ENTER => self.timer_enter(),
             id::TIMER_EXIT => match self.state().timers.pop() {
                 Some(lane) => self.push(EventKind::SpanEnd { lane, args: Args::NONE }),
                 None => self.out.ledger.enter(losses::SPAN_END_WITHOUT_BEGIN, self.at.offset, 0),
             },
-            id::DATA_SAMPLE => {
-                let (data, value) = (self.payload.number(), self.payload.number());
-                let lane = self.context.shared.data(data, self.input.session);
-                let Some(lane) = self.known(lane) else { return };
-                self.push(match self.context.shared.data_type(data) {
-                    Some(1) => EventKind::Value { lane, value: Packed(i64::from(value.cast_signed())) },
-                    Some(2) => EventKind::Float { lane, value: Packed(f64::from(f32::from_bits(value))) },
-                    _ => EventKind::Value { lane, value: Packed(i64::from(value)) },
-                });
-            }
+            id::DATA_SAMPLE => self.data_sample(),
             id::PRINT_FORMATTED => self.message(),
             id::END_CALL => self.end_call(),
             id::EX => self.extended(),
             id::FIRST_OF_KERNEL.. => self.call(packet),
             _ => {}
         }
+    }
+
+    fn isr_enter(&mut self) {
+        let number = self.payload.number();
+        self.input.timer_is_recorded |= number == SYSTICK;
+        let (core, session) = (self.core(), self.input.session);
+        let isr = self.context.shared.isr(core, number, session, self.out.entities);
+        if let Some(isr) = self.known(isr) {
+            let isrs = &mut self.state().isrs;
+            if isrs.len() < NESTING_LIMIT {
+                isrs.push(isr);
+            }
+            self.push(EventKind::IsrEnter(isr));
+        }
+    }
+
+    fn idle(&mut self) {
+        self.state().preempted.clear();
+        let (core, session) = (self.core(), self.input.session);
+        let idle = self.context.shared.idle(core, session, self.out.entities);
+        let is_due = self.context.shared.hooks == Hooks::RtThread && !self.state().isrs.is_empty();
+        match self.known(idle) {
+            Some(idle) if is_due => self.state().due = Some(idle),
+            Some(idle) => self.switch(idle, true),
+            None => {}
+        }
+    }
+
+    /// A task is ready from here on, unless the packet means something else.
+    fn start_ready(&mut self) {
+        // Copies of this packet are in the streams of both cores. The task was made ready where something runs.
+        let state = self.state();
+        let is_elsewhere = state.is_idle && state.isrs.is_empty();
+        let from_isr = !state.isrs.is_empty();
+        let (is_moving, moved) = (state.is_moving.is_some() && !from_isr, state.moved.filter(|_| !from_isr));
+        let (task, hooks) = (self.task(), self.context.shared.hooks);
+        if self.state().running == task {
+            (self.state().is_leaving, self.state().is_sleeping) = (false, false);
+        }
+        if let Some(task) = task
+            && !(is_elsewhere && self.has_copies())
+            // It was ready, and is now in the list of another priority.
+            && !(is_moving || moved == Some(task) || self.input.is_no_wake_up)
+            && !(hooks == Hooks::RtThread && self.is_late(task))
+        {
+            if hooks == Hooks::ThreadX {
+                self.input.alive.insert(task);
+            }
+            let from_isr = hooks == Hooks::Zephyr && self.is_by_untraced_timer(task) || from_isr;
+            self.push(EventKind::Ready { task, from_isr });
+        }
+        if std::mem::take(&mut self.input.is_due) {
+            (self.state().due, self.input.void_packets) = (task, 1);
+        }
+    }
+
+    fn created(&mut self) {
+        self.input.begin_life(self.at.offset);
+        if let Some(task) = self.task() {
+            if self.context.shared.hooks == Hooks::Zephyr {
+                self.state().aborted = None;
+                self.forget_calls_of(task);
+            }
+            self.push(EventKind::TaskCreated(task));
+            if self.context.shared.hooks.create_ready() {
+                self.push(EventKind::Ready { task, from_isr: false });
+            }
+        }
+    }
+
+    fn stack_info(&mut self) {
+        let Some(task) = self.described_task() else { return };
+        let (_, size, used) = (self.payload.number(), self.payload.number(), self.payload.number());
+        if used > 0
+            && self.context.shared.hooks.know_used_stack()
+            && let Some(bytes) = size.checked_sub(used)
+        {
+            self.push(EventKind::StackFree { task, bytes });
+        }
+    }
+
+    /// A software timer's function begins, which may end the wait of a thread.
+    fn timer_enter(&mut self) {
+        let timer = self.payload.number();
+        if let Some(task) = self.context.shared.timed_out(timer).and_then(|task| self.task_of(task)) {
+            let from_isr = !self.state().isrs.is_empty();
+            self.push(EventKind::Ready { task, from_isr });
+        }
+        let lane = self.context.shared.timer(timer, self.input.session);
+        if let Some(lane) = self.known(lane) {
+            let timers = &mut self.state().timers;
+            if timers.len() < NESTING_LIMIT {
+                timers.push(lane);
+            }
+            self.begin(lane, Label::NONE, Args::NONE);
+        }
+    }
+
+    fn data_sample(&mut self) {
+        let (data, value) = (self.payload.number(), self.payload.number());
+        let lane = self.context.shared.data(data, self.input.session);
+        let Some(lane) = self.known(lane) else { return };
+        self.push(match self.context.shared.data_type(data) {
+            Some(1) => EventKind::Value { lane, value: Packed(i64::from(value.cast_signed())) },
+            Some(2) => EventKind::Float { lane, value: Packed(f64::from(f32::from_bits(value))) },
+            _ => EventKind::Value { lane, value: Packed(i64::from(value)) },
+        });
     }
 
     fn core(&self) -> CoreId {
@@ -478,117 +490,6 @@ impl<'b> Scene<'_, 'b, '_> {
         self.out.ledger.enter(kind, self.at.offset, lost);
         LossNote { kind, offset: self.at.offset, bytes: 0, at_least_lost: lost }.add_by_kind(&mut self.input.pending);
         self.input.emit_losses(self.at.time, self.out);
-    }
-
-    /// A text with arguments, written here, or one that the target has written.
-    fn message(&mut self) {
-        let text = self.payload.text().trim_ascii_end();
-        let (options, count) = (self.payload.number(), self.payload.number());
-        let (label, body, is_lossy) = if count > 0 {
-            let format = self.context.format(text);
-            let text = std::str::from_utf8(format.text());
-            let name = text.ok().and_then(|text| self.out.entities.add_name(text));
-            (name.map_or(Label::NONE, Label::name), self.formatted(&format, false), text.is_err())
-        } else {
-            let (body, is_lossy) = self.out.batch.texts.add_lossy(text);
-            (Label::NONE, body, is_lossy)
-        };
-        if is_lossy {
-            self.out.ledger.enter(losses::NOT_UTF8, self.at.offset, 0);
-        }
-        self.log(options, label, body);
-    }
-
-    /// A message whose format is a text of the program, at an address.
-    fn elf_message(&mut self) {
-        let (address, options) = (self.payload.long(), self.payload.number());
-        let symbols = self.context.symbols.clone();
-        let text = symbols.as_ref().and_then(|symbols| symbols.text_at(address));
-        self.context.lookups.note(text.is_some());
-        let body = match text {
-            Some(text) => {
-                let format = self.context.format(text.as_bytes());
-                self.formatted(&format, true)
-            }
-            None => {
-                self.out.ledger.enter(losses::UNKNOWN_FORMAT, self.at.offset, 0);
-                self.out.batch.texts.add(&format!("text at 0x{address:08X}"))
-            }
-        };
-        self.log(options, Label::NONE, body);
-    }
-
-    fn log(&mut self, options: u32, name: Label, body: TextRef) {
-        let severity = match options & LEVEL_MASK {
-            0 => LogSeverity::Info,
-            1 => LogSeverity::Warning,
-            _ => LogSeverity::Error,
-        };
-        let lane = self.context.shared.log(self.input.session);
-        let Some(lane) = self.known(lane) else { return };
-        let note = LogNote { lane, severity, name, body, source: None, grade: None, args: Args::NONE };
-        self.out.batch.add_log(self.at.time, self.core(), note);
-    }
-
-    /// The texts that come after the numbers of a message, in the order of their conversions; none if the conversions have addresses.
-    fn texts_after_numbers(&self, format: &Format) -> Vec<&'b [u8]> {
-        let is_text = |conversion: &Conversion| conversion.argument_bytes(Packing::Typed32).is_none();
-        let conversions = || format.conversions();
-        let symbols = self.context.symbols.as_deref();
-        let is_address = |value| symbols.is_some_and(|symbols| symbols.text_at(value).is_some());
-        let mut rest = self.payload;
-        let fits = conversions().all(|one| rest.next_long().is_some_and(|value| !is_text(one) || is_address(value)));
-        if fits && rest.0.is_empty() {
-            return Vec::new();
-        }
-        let mut rest = self.payload;
-        conversions().filter(|one| !is_text(one)).for_each(|_| _ = rest.next_number());
-        let mut texts = Vec::new();
-        while let Some((text, len)) = super::super::packet::text(rest.0) {
-            texts.push(text);
-            rest.0 = rest.0.get(len..).unwrap_or(&[]);
-        }
-        let is_all = rest.0.is_empty() && texts.len() <= conversions().filter(|one| is_text(one)).count();
-        if is_all { texts } else { Vec::new() }
-    }
-
-    /// The text of a message, whose texts may come after its numbers.
-    fn formatted(&mut self, format: &Format, may_have_texts: bool) -> TextRef {
-        let mut arguments = std::mem::take(&mut self.context.arguments);
-        arguments.clear();
-        let texts = if may_have_texts { self.texts_after_numbers(format) } else { Vec::new() };
-        let (has_texts, mut texts) = (!texts.is_empty(), texts.into_iter());
-        for conversion in format.conversions() {
-            if has_texts && conversion.argument_bytes(Packing::Typed32).is_none() {
-                let Some(text) = texts.next() else { break };
-                arguments.extend(text.iter().take_while(|&&byte| byte != 0));
-                arguments.push(0);
-                continue;
-            }
-            let Some(value) = self.payload.next_long() else { break };
-            match conversion.argument_bytes(Packing::Typed32) {
-                Some(bytes) => arguments.extend(value.to_le_bytes().iter().take(bytes)),
-                // The address of a text in the program.
-                None => {
-                    let text = self.context.symbols.as_ref().and_then(|symbols| symbols.text_at(value));
-                    match text {
-                        Some(text) => arguments.extend(text.as_bytes()),
-                        None => arguments.extend(format!("0x{value:08X}").as_bytes()),
-                    }
-                    arguments.push(0);
-                }
-            }
-        }
-        let pending = &mut self.context.text;
-        pending.clear();
-        let oddities = Writer::default().write(format, Packing::Typed32, &arguments, pending, |_| {});
-        pending.commit();
-        let text = self.out.batch.texts.add(pending.text());
-        self.context.arguments = arguments;
-        if oddities.has(crate::printf::write::Oddities::MISSING_ARGUMENTS) {
-            self.out.ledger.enter(losses::MISSING_ARGUMENTS, self.at.offset, 0);
-        }
-        text
     }
 
     /// An event of the kernel or of a module: an instant or a span on the track of the task that runs, and its effect.
