@@ -143,6 +143,7 @@ impl Intervals {
 pub struct Missing {
     /// The record before which they are missing, by where its frame starts, if that is known; else the next drop counter.
     pub before: u64,
+    pub is_place_known: bool,
     pub at_least: u64,
 }
 
@@ -236,8 +237,8 @@ impl OddInterval {
         let [start, end] = [range.start.saturating_sub(reach), range.end.saturating_add(reach).min(input.len())];
         let around = [start..range.start, range.end..end].map(|around| input.get(around).map_or(0, longest_silence));
         let is_pause = longest.0 / 2 > around[0].max(around[1]).max(second);
-        let silence = Some(longest.1).filter(|_| is_pause);
-        Some(Missing { before: silence.or(empty).unwrap_or(self.place.to), at_least: least })
+        let place = Some(longest.1).filter(|_| is_pause).or(empty);
+        Some(Missing { before: place.unwrap_or(self.place.to), is_place_known: place.is_some(), at_least: least })
     }
 }
 
@@ -363,6 +364,18 @@ mod tests {
 
     fn frames_before(bytes: &[u8], count: usize) -> usize {
         bytes.split_inclusive(|&byte| byte == DELIMITER).take(count).map(<[u8]>::len).sum()
+    }
+
+    #[test]
+    fn an_empty_frame_is_where_others_were() {
+        let cut = |lost| {
+            let mut tracer = Tracer::default().events(230).pause(lost);
+            tracer.bytes.push(DELIMITER);
+            missing(&tracer.events(280).bytes)
+        };
+        // What is missing is too short to be a pause.
+        assert_eq!(cut(1), [(2320, 1)]);
+        assert_eq!(cut(0), [], "a byte too many");
     }
 
     #[test]

@@ -250,7 +250,11 @@ impl InputState {
     #[cold]
     pub fn judge_core(&mut self, at: RecordPlace<'_>, ticks: u64, ledger: &mut Ledger) {
         self.is_core_in_doubt = false;
-        let is_certain = self.forced_core.is_some() || self.restorer.is_some() || self.restart_sign.is_some();
+        // Of a timer that wraps, a time that goes back says nothing.
+        let goes_back = self.state().clock.reached().filter(|&reached| ticks < reached);
+        let wraps = goes_back.is_some_and(|reached| self.wrap_between(reached, ticks, false).is_some());
+        let wraps = wraps || self.domain.modulus.is_some();
+        let is_certain = self.forced_core.is_some() || self.restorer.is_some() || self.restart_sign.is_some() || wraps;
         if self.cores.len() < 2 || is_certain {
             return;
         }

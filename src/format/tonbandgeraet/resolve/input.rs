@@ -231,12 +231,13 @@ impl InputState {
         let (base, frames) = (records.base, &records.frames);
         let end = frames.last().map_or(base, |last| base + u64::from(last.offset) + 1);
         let count = self.missing.partition_point(|missing| missing.before < end);
-        let gaps = self.missing.drain(..count).map(|Missing { before: offset, at_least: at_least_lost }| {
-            let kind = losses::EVENTS_MISSING;
-            ledger.enter(kind, offset, at_least_lost);
-            let number = frames.partition_point(|stored| base + u64::from(stored.offset) < offset);
-            (number, LossNote { kind, offset, bytes: 0, at_least_lost })
-        });
+        let gaps =
+            self.missing.drain(..count).filter_map(|Missing { before: offset, is_place_known, at_least: at_least_lost }| {
+                let kind = losses::EVENTS_MISSING;
+                ledger.enter(kind, offset, at_least_lost);
+                let number = frames.partition_point(|stored| base + u64::from(stored.offset) < offset);
+                is_place_known.then_some((number, LossNote { kind, offset, bytes: 0, at_least_lost }))
+            });
         gaps.collect()
     }
 
