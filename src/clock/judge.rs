@@ -348,7 +348,7 @@ impl Judge {
         if self.limit == 0 { self.judged } else { self.raw }
     }
 
-    /// What the wraps add to the values of the counter.
+    /// The ticks of the wraps so far.
     #[inline]
     #[must_use]
     pub fn wrapped(&self) -> u64 {

@@ -250,11 +250,7 @@ impl InputState {
     #[cold]
     pub fn judge_core(&mut self, at: RecordPlace<'_>, ticks: u64, ledger: &mut Ledger) {
         self.is_core_in_doubt = false;
-        // Of a timer that wraps, a time that goes back says nothing.
-        let goes_back = self.state().clock.reached().filter(|&reached| ticks < reached);
-        let wraps = goes_back.is_some_and(|reached| self.wrap_between(reached, ticks, false).is_some());
-        let wraps = wraps || self.domain.modulus.is_some();
-        let is_certain = self.forced_core.is_some() || self.restorer.is_some() || self.restart_sign.is_some() || wraps;
+        let is_certain = self.forced_core.is_some() || self.restorer.is_some() || self.restart_sign.is_some();
         if self.cores.len() < 2 || is_certain {
             return;
         }
@@ -277,6 +273,15 @@ impl InputState {
                     }
                 }
             }
+        }
+        // Of a timer that wraps, a time that goes back says nothing.
+        let wraps = |from: u64, to: u64| to < from && self.wrap_between(from, to, false).is_some();
+        let reached = self.states.get(self.core.index()).and_then(|state| state.clock.reached());
+        if self.domain.modulus.is_some()
+            || reached.is_some_and(|reached| wraps(reached, ticks))
+            || block.windows(2).any(|pair| wraps(pair[0], pair[1]))
+        {
+            return;
         }
         after.iter_mut().for_each(|after| after.sort_unstable());
         let contradicts = |core: CoreId| {

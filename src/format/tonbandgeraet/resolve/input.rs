@@ -55,7 +55,7 @@ pub struct InputState {
     pub domain: Domain,
     /// The present core may have been silent while the timer wrapped.
     pub is_behind: bool,
-    /// What its wraps add to its values, in the session.
+    /// The ticks of its wraps in the session.
     wrapped: u64,
     pub session: u32,
     /// The program that recorded it, and the number of programs. Inputs of one program share its ids.

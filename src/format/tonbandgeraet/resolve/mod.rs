@@ -318,7 +318,7 @@ impl Resolver {
         let end = gap.map_or(range.end, |gap| gap.0.min(range.end));
         let axis = input.axis;
         let mut scene = self.scene(index);
-        // No wrap is among what is resolved here.
+        // None of the records has wrapped since the last one.
         let wrapped = scene.state.clock.wrapped();
         let needs_no_checks = first.record.ts().zip(ordered).is_some_and(|(first, times)| {
             scene.state.clock.would_step(first, times.steps)
