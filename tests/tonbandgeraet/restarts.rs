@@ -114,15 +114,16 @@ fn a_timer_that_wraps_is_no_reset() {
 fn a_timer_wraps_for_all_cores_wherever_that_is() {
     // The first time before the end of the range, the step, the cores, and the events that are dropped where the timer wraps first.
     type Case = (u64, u64, u64, u64, u64);
-    const CASES: [Case; 8] = [
-        (1 << 16, 20_000, 20, 1, 0),
+    const CASES: [Case; 9] = [
+        (1 << 16, 19_990, 20, 1, 0),
         (1 << 16, 3_000, 41, 2, 0),
-        (1 << 16, 60_000, 1_500, 2, 0),
-        (1 << 16, 20_000, 20, 2, 300),
+        (1 << 16, 60_000, 1_500, 1, 0),
+        (1 << 16, 60_000, 400, 2, 0),
+        (1 << 16, 19_990, 20, 2, 300),
         (1 << 24, 1_500, 20, 1, 0),
-        (1 << 24, 20_000, 20, 2, 0),
-        (1 << 24, 20_000, 20, 1, 600),
-        (1 << 32, 20_000, 20, 3, 60),
+        (1 << 24, 19_990, 20, 2, 0),
+        (1 << 24, 19_990, 20, 1, 600),
+        (1 << 32, 19_990, 20, 3, 60),
     ];
     for (range, before, step, cores, lost) in CASES {
         let begin = range - before;
