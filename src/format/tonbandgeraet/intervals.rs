@@ -373,8 +373,7 @@ mod tests {
             tracer.bytes.push(DELIMITER);
             missing(&tracer.events(280).bytes)
         };
-        // The silence is too short for a pause.
-        assert_eq!(cut(1), [(2320, 1)]);
+        assert_eq!(cut(2), [(2330, 2)]);
         assert_eq!(cut(0), [], "a byte too many");
     }
 
