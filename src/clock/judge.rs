@@ -348,6 +348,35 @@ impl Judge {
         if self.limit == 0 { self.judged } else { self.raw }
     }
 
+    /// The ticks of the wraps so far.
+    #[inline]
+    #[must_use]
+    pub fn wrapped(&self) -> u64 {
+        self.ticks.saturating_sub(self.raw)
+    }
+
+    /// The counter was found to have this many values.
+    pub fn set_modulus(&mut self, modulus: u64) {
+        self.domain.modulus = Some(modulus);
+        self.set_near(self.near);
+    }
+
+    /// Another counter that counts the same time, and has the same modulus, has come to `ticks`: so many times this one has wrapped unseen
+    /// before its next stamp.
+    #[cold]
+    pub fn catch_up(&mut self, ticks: u64, next: u64) {
+        let Some(modulus) = self.domain.modulus else { return };
+        let own = match self.begin {
+            Some(_) => self.ticks.saturating_add(forward(Some(modulus), self.raw, next)),
+            None => self.base.saturating_add(next),
+        };
+        let unseen = (ticks.saturating_sub(own).saturating_add(modulus / 2) / modulus).saturating_mul(modulus);
+        match self.begin {
+            Some(_) => self.ticks = self.ticks.saturating_add(unseen),
+            None => self.base = self.base.saturating_add(unseen),
+        }
+    }
+
     /// Whether a stamp follows that one by a usual step.
     #[must_use]
     pub fn follows(&self, raw: u64) -> bool {

@@ -56,6 +56,8 @@ const CONTRADICTED: u32 = 24;
 const FEW: u32 = 16;
 /// The first stamp of all has nothing before it that would speak for it.
 const NOTHING_BEFORE: u32 = 8;
+/// A piece at the start, although nothing shows that it was moved.
+const NOWHERE: u32 = 40;
 
 /// Stamps that follow each other by usual steps.
 #[derive(Clone, Copy, Debug)]
@@ -389,7 +391,10 @@ impl Setting<'_> {
                 _ => NOT_BACK / 2,
             });
         }
-        let mut near = 0;
+        let back = from.raw - first;
+        // A run that goes on far beyond the time that was reached was rather moved, if it does not begin where the session began.
+        let goes_beyond = to.span / 2 > back;
+        let (mut near, mut highest) = (0, from.raw);
         if let Some(anchor) = anchor {
             // Where there is damage, one stamp does not say how far the session had come.
             let (is_doubtful, before) = (self.damage_seen && anchor.count < 2, anchor.before);
@@ -398,25 +403,24 @@ impl Setting<'_> {
                 (anchor.ticks.saturating_sub(anchor.begin).saturating_sub(far), anchor.last.raw.saturating_sub(far));
             // Only of a counter that did not wrap it can be seen that it is again where it began.
             let begin = self.domain.modulus.map_or(anchor.begin, |modulus| anchor.begin % modulus);
-            let back = from.raw - first;
             // It follows the stamp before the last break, or the one before the present runs: those between do not belong there.
             let follows = |before| self.forward(before, first) < self.near;
             let goes_on = follows(anchor.last.raw) || before.is_some_and(follows);
             // A usual step more is as near to the beginning.
             let is_step = back >= self.near && !goes_on;
             let tolerance = if is_step { self.near.max(lived / 16) } else { lived / 16 };
-            // A run that goes on far beyond the time that was reached was rather moved, if it does not begin where the session began.
-            let goes_beyond = to.span / 2 > back;
             let is_at_begin = !goes_on && first.abs_diff(begin) <= tolerance;
             let is_near_begin = first <= begin.saturating_add(tolerance) && (is_at_begin || !goes_beyond);
             if lived > 0 && is_near_begin && anchor.session_count >= 4 {
                 let wraps = self.domain.modulus.is_some();
                 near += if wraps { NEAR_BEGIN_AGAIN } else { NEAR_BEGIN };
             }
-            let from = if self.damage_seen { from.raw.min(reached) } else { from.raw };
-            if first <= from / 16 && !goes_beyond && self.domain.modulus.is_none() {
-                near += NEAR_ZERO;
+            if self.damage_seen {
+                highest = highest.min(reached);
             }
+        }
+        if first <= highest / 16 && !goes_beyond && self.domain.modulus.is_none() {
+            near += NEAR_ZERO;
         }
         // A damaged stamp may lie there, several in a row hardly do.
         cost.saturating_sub(near.min(NEAR_EACH.saturating_mul(to.count)))
@@ -486,9 +490,12 @@ impl Setting<'_> {
         }
         self.recognise(anchor, &mut runs);
         let count = runs.len();
+        let first_count = runs.first().map_or(0, |run| run.count);
         let mut beside: Vec<(u32, Cause)> = runs.iter().map(|run| self.beside(run)).collect();
-        if let (None, Some((cost, _))) = (anchor, beside.first_mut()) {
-            *cost = cost.saturating_sub(NOTHING_BEFORE);
+        if let (None, Some((cost, cause))) = (anchor, beside.first_mut()) {
+            // Nor is it known of a longer piece that it belongs elsewhere.
+            let is_piece = *cause == Cause::Moved && first_count >= FEW;
+            *cost = if is_piece { cost.saturating_add(NOWHERE) } else { cost.saturating_sub(NOTHING_BEFORE) };
         }
         // The cost of leaving out all runs before each.
         let mut skipped = vec![0u32; count + 1];

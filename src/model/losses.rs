@@ -186,7 +186,7 @@ losses! {
         Repair TORN_TICK "torn_tick": "the tick count was read while it passed a multiple of 256; it was corrected", NOTHING;
         Repair ZERO_RESOLUTION "zero_resolution": "the recording states a tick of 0 ns, which was ignored", "Correct the tick length in the tracer's configuration, or give it as an option.";
         Repair CONFLICTING_RESOLUTION "conflicting_resolution": "the recording states different tick lengths", "Give the right one as an option.";
-        Repair TIMER_WRAPPED "timer_wrapped": "the time goes back from the end of 24 or 32 bits to 0 without a start: the timer has wrapped, and time goes on",
+        Repair TIMER_WRAPPED "timer_wrapped": "the time goes back from the end of 16, 24 or 32 bits to 0 without a start: the timer has wrapped, and time goes on",
             "Extend the timer to 64 bits in the port of the tracer.";
         Repair DUPLICATED_BLOCK "duplicated_block": "a piece of the file is a copy of the bytes before it", "Check the transfer: blocks of the file were written twice.";
         Repair LATE_ON_CORE "late_on_core": "events of a core came too late to be put in order", "Flush the buffers of all cores at about the same rate.";

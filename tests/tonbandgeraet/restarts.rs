@@ -110,6 +110,66 @@ fn a_timer_that_wraps_is_no_reset() {
     }
 }
 
+#[test]
+fn a_timer_wraps_for_all_cores_wherever_that_is() {
+    // The first time before the end of the range, the step, the cores, and the events that are dropped where the timer wraps first.
+    type Case = (u64, u64, u64, u64, u64);
+    const CASES: [Case; 9] = [
+        (1 << 16, 19_990, 20, 1, 0),
+        (1 << 16, 3_000, 41, 2, 0),
+        (1 << 16, 60_000, 1_500, 1, 0),
+        (1 << 16, 60_000, 400, 2, 0),
+        (1 << 16, 19_990, 20, 2, 300),
+        (1 << 24, 1_500, 20, 1, 0),
+        (1 << 24, 19_990, 20, 2, 0),
+        (1 << 24, 19_990, 20, 1, 600),
+        (1 << 32, 19_990, 20, 3, 60),
+    ];
+    for (range, before, step, cores, lost) in CASES {
+        let begin = range - before;
+        let mut recording = Vec::new();
+        start(begin, true, &mut recording);
+        let first_lost = before / step - lost / 2;
+        let mut expected: Vec<Vec<u64>> = vec![Vec::new(); cores as usize];
+        let mut last = 0;
+        for number in 1..2400 {
+            let time = begin + number * step;
+            // The others are silent for longer than the timer takes to wrap.
+            let core = if number % 1000 < 500 { 0 } else { number / 2 % cores };
+            let ts = time % range;
+            if (first_lost..first_lost + lost).contains(&number) {
+                continue;
+            }
+            if core != std::mem::replace(&mut last, core) {
+                encode(&Record::CoreId::<&[u8]> { ts, core_id: core as u32 }, &mut recording);
+            }
+            if number == first_lost + lost && lost > 0 {
+                encode(&Record::DroppedEvtCnt::<&[u8]> { ts, cnt: lost as u32 }, &mut recording);
+            }
+            let own = &mut expected[core as usize];
+            own.push(time * 1000);
+            let task_id = (1 + 2 * core + own.len() as u64 % 2) as u32;
+            encode(&Record::TaskSwitchedIn::<&[u8]> { ts, task_id }, &mut recording);
+        }
+        for cut in [Cut::WHOLE, Cut::SMALL] {
+            let conversion = convert(&recording, cut);
+            let entries = conversion.summary.ledger.entries();
+            let repairs: Vec<_> = entries.iter().map(|entry| (entry.kind, entry.count)).collect();
+            let wraps = (begin + 2399 * step) / range;
+            let mut made = vec![(losses::TIMER_WRAPPED, wraps)];
+            made.splice(0..0, (lost > 0).then_some((losses::DROPPED_BY_TARGET, 1)));
+            let context = format!("{range}, {before} before its end by {step}, {cores} cores, {lost} lost");
+            assert_eq!(repairs, made, "{context}");
+            let trace = conversion.read();
+            for (cpu, expected) in (0..).zip(&expected) {
+                let times: Vec<u64> = trace.sched[&cpu].iter().map(|switch| switch.ts).collect();
+                let missing: Vec<_> = expected.iter().filter(|time| times.binary_search(time).is_err()).collect();
+                assert!(missing.is_empty(), "{context}: core {cpu}: {missing:?}");
+            }
+        }
+    }
+}
+
 /// A ring as it lay in memory: the oldest records come last.
 #[test]
 fn a_ring_that_begins_in_the_middle_is_said() {

@@ -6,7 +6,7 @@
 //!
 //! N is the target's configuration: intervals show it that have the same length as the one after them.
 
-use super::decode::{DELIMITER, Decoder};
+use super::decode::{BadFrame, DELIMITER, Decoder};
 use super::record::Record;
 
 /// The limit of changes of the length. Further intervals are not checked.
@@ -181,10 +181,20 @@ impl OddInterval {
         let mut at = range.start;
         let mut last: Option<(u64, u32)> = None;
         let (mut longest, mut second) = ((0, self.place.to), 0);
-        let mut metadata = 0;
+        // The rest of something that is missing, or nothing: a byte 0 too many.
+        let mut empty: Option<u64> = None;
+        let (mut metadata, mut empties) = (0, 0);
         loop {
             let len = memchr::memchr(DELIMITER, input.get(at..)?)? + 1;
-            let (record, _) = Decoder::plain().record(&input[at..at + len], &mut payload).ok()?;
+            let record = match Decoder::plain().record(&input[at..at + len], &mut payload) {
+                Ok((record, _)) => record,
+                Err(BadFrame::Empty) => {
+                    (empty, empties) = (Some((at + len) as u64), empties + 1);
+                    at += len;
+                    continue;
+                }
+                Err(_) => return None,
+            };
             if let Some(ts) = record.ts() {
                 let count = match record {
                     Record::DroppedEvtCnt { cnt, .. } => Some(cnt),
@@ -215,18 +225,20 @@ impl OddInterval {
             at += len;
         }
         // Metadata may be sent again, and is not counted then.
-        let counted = (self.frames.saturating_sub(metadata)..=self.frames)
-            .map(|frames| (frames, frames.next_multiple_of(self.usual) - frames));
+        let frames = self.frames.saturating_sub(empties);
+        let counted =
+            (frames.saturating_sub(metadata)..=frames).map(|frames| (frames, frames.next_multiple_of(self.usual) - frames));
         // By damage, a counter became something else.
-        let is_counter_damaged = (self.frames + 1).is_multiple_of(self.usual + 1);
+        let is_counter_damaged = (frames + 1).is_multiple_of(self.usual + 1);
         let is_explained = is_counter_damaged || counted.clone().any(|(frames, _)| frames == self.usual);
         let least = counted.map(|(_, missing)| missing).min().filter(|_| !is_explained)?;
         // A pause is longer than what is usual here. Where a few events were lost is not known.
         let reach = range.len();
         let [start, end] = [range.start.saturating_sub(reach), range.end.saturating_add(reach).min(input.len())];
         let around = [start..range.start, range.end..end].map(|around| input.get(around).map_or(0, longest_silence));
-        let is_place_known = longest.0 / 2 > around[0].max(around[1]).max(second);
-        Some(Missing { before: if is_place_known { longest.1 } else { self.place.to }, is_place_known, at_least: least })
+        let is_pause = longest.0 / 2 > around[0].max(around[1]).max(second);
+        let place = Some(longest.1).filter(|_| is_pause).or(empty);
+        Some(Missing { before: place.unwrap_or(self.place.to), is_place_known: place.is_some(), at_least: least })
     }
 }
 
@@ -352,6 +364,17 @@ mod tests {
 
     fn frames_before(bytes: &[u8], count: usize) -> usize {
         bytes.split_inclusive(|&byte| byte == DELIMITER).take(count).map(<[u8]>::len).sum()
+    }
+
+    #[test]
+    fn an_empty_frame_is_where_others_were() {
+        let cut = |lost| {
+            let mut tracer = Tracer::default().events(230).pause(lost);
+            tracer.bytes.push(DELIMITER);
+            missing(&tracer.events(280).bytes)
+        };
+        assert_eq!(cut(2), [(2330, 2)]);
+        assert_eq!(cut(0), [], "a byte too many");
     }
 
     #[test]

@@ -578,7 +578,10 @@ impl Resolver {
                 input.is_core_in_doubt |= core.is_none_or(|core| core == input.core);
                 input.core_id_at = core.map(|_| offset);
                 match core {
-                    Some(core) => input.core = core,
+                    Some(core) => {
+                        input.core = core;
+                        input.is_behind = input.domain.modulus.is_some();
+                    }
                     None => out.ledger.enter(losses::IMPLAUSIBLE_CORE, offset, 0),
                 }
                 if *ts == 0 && input.timed_before {

@@ -274,6 +274,15 @@ impl InputState {
                 }
             }
         }
+        // Of a timer that wraps, a time that goes back says nothing.
+        let wraps = |from: u64, to: u64| to < from && self.wrap_between(from, to, false).is_some();
+        let reached = self.states.get(self.core.index()).and_then(|state| state.clock.reached());
+        if self.domain.modulus.is_some()
+            || reached.is_some_and(|reached| wraps(reached, ticks))
+            || block.windows(2).any(|pair| wraps(pair[0], pair[1]))
+        {
+            return;
+        }
         after.iter_mut().for_each(|after| after.sort_unstable());
         let contradicts = |core: CoreId| {
             let reached = self.states.get(core.index()).and_then(|state| state.clock.reached()).unwrap_or(0);

@@ -21,6 +21,19 @@ pub const START_BITS: u8 = Domain::RESTART_BITS as u8;
 /// A recording that stops this long after its last event is believed, in nanoseconds.
 const LONGEST_END_NS: u64 = 60_000_000_000;
 
+/// How many values a timer has that a port has not extended to 64 bits.
+const RANGES: [u64; 3] = [1 << 16, 1 << 24, 1 << 32];
+
+/// The range of a timer that goes back twice or more often among the first stamps of a recording, each time from the end to the start of it.
+fn range_of(stamps: &[Stamp]) -> Option<u64> {
+    let highest = stamps.iter().map(|stamp| stamp.raw).max()?;
+    let range = RANGES.into_iter().find(|range| highest < *range)?;
+    let steps = || stamps.windows(2).map(|pair| (pair[0].raw, pair[1].raw));
+    let is_usual = |(from, to): (u64, u64)| to.wrapping_sub(from) & (range - 1) < range / 2;
+    let has_sign = stamps.iter().any(|stamp| stamp.restart_bits > 0);
+    (!has_sign && steps().all(is_usual) && steps().filter(|(from, to)| to < from).count() > 1).then_some(range)
+}
+
 /// One input.
 pub struct InputState {
     /// The core that the user named, which overrules the stream.
@@ -38,6 +51,12 @@ pub struct InputState {
     pub is_rate_given: bool,
     /// By core.
     pub states: Vec<CoreState>,
+    /// The target's timer.
+    pub domain: Domain,
+    /// The present core may have been silent while the timer wrapped.
+    pub is_behind: bool,
+    /// The ticks of its wraps in the session.
+    wrapped: u64,
     pub session: u32,
     /// The program that recorded it, and the number of programs. Inputs of one program share its ids.
     pub program: usize,
@@ -80,17 +99,15 @@ pub struct InputState {
 #[derive(Clone, Copy)]
 pub struct Axis {
     pub rate: Rate,
-    /// What the wraps of the session add to its ticks.
-    pub wrapped: u64,
     /// The offset of times in nanoseconds: a session starts where the one before ended.
     pub shift_ns: i64,
 }
 
 impl Axis {
-    /// The time of a tick of the session. `None` beyond the range of a trace.
+    /// The time of a tick of the session, unwrapped. `None` beyond the range of a trace.
     #[inline]
     pub fn nanos(self, ticks: u64) -> Option<Nanos> {
-        let time = self.rate.to_nanos(Ticks(ticks.saturating_add(self.wrapped)))?.0.checked_add_signed(self.shift_ns)?;
+        let time = self.rate.to_nanos(Ticks(ticks))?.0.checked_add_signed(self.shift_ns)?;
         (time <= Nanos::MAX.0).then_some(Nanos(time))
     }
 }
@@ -102,15 +119,14 @@ pub struct CoreState {
     pub running: Option<TaskId>,
     /// How the last event changed a task.
     pub touched: Touched,
-    /// The last tick that was converted, and its time.
+    /// The last tick that was converted, unwrapped, and its time.
     pub converted: (u64, Nanos),
 }
 
 impl CoreState {
-    /// At the start of a session of an input with a number of cores.
-    pub fn new(cores: usize, start_ns: Nanos) -> CoreState {
-        let clock = Judge::new(Domain { may_be_foreign: cores > 1, ..Domain::plain() });
-        CoreState { clock, running: None, touched: Touched::default(), converted: (0, start_ns) }
+    /// At the start of a session.
+    pub fn new(domain: Domain, start_ns: Nanos) -> CoreState {
+        CoreState { clock: Judge::new(domain), running: None, touched: Touched::default(), converted: (0, start_ns) }
     }
 }
 
@@ -169,15 +185,19 @@ impl InputState {
         let is_of_one_core = forced_core.is_some() || facts.cores.iter().all(|core| core.records == core.at_time_zero);
         let odd_intervals = if is_superset || !is_of_one_core { Vec::new() } else { facts.intervals.odd() };
         let rate = options.clock.or_else(|| resolution(names, index, &[])).unwrap_or(Rate::NANOSECOND);
+        let domain = Domain { may_be_foreign: cores.len() > 1, ..Domain::plain() };
         InputState {
-            states: vec![CoreState::new(cores.len(), Nanos(0)); states],
+            states: vec![CoreState::new(domain, Nanos(0)); states],
+            domain,
+            is_behind: false,
+            wrapped: 0,
             forced_core,
             cores,
             core,
             is_core_in_doubt: false,
             core_id_at: None,
             copies: Copies::default(),
-            axis: Axis { rate, wrapped: 0, shift_ns: 0 },
+            axis: Axis { rate, shift_ns: 0 },
             is_rate_given: options.clock.is_some(),
             session: 0,
             program,
@@ -278,14 +298,44 @@ impl InputState {
     }
 
     /// The range of the target's timer, if it has wrapped between two times. Ports should extend it to 64 bits, and not all do. A reset
-    /// would have to come by chance right before the end of the range. `average`: the average step of the session, in ticks.
+    /// would have to come by chance right before the end of the range, and say nothing of it. `counts_on`: the drop counter has become higher.
     #[cold]
-    pub fn wrap_between(&self, before: u64, ticks: u64, average: u64) -> Option<u64> {
-        const RANGES: [u64; 2] = [1 << 24, 1 << 32];
-        const STEPS: u64 = 64;
+    pub fn wrap_between(&self, before: u64, ticks: u64, counts_on: bool) -> Option<u64> {
         let range = RANGES.into_iter().find(|range| before < *range)?;
-        let step = range - before + ticks;
-        (self.cores.len() == 1 && step <= (range >> 8).min(average.saturating_mul(STEPS))).then_some(range)
+        let most = if counts_on { range / 2 } else { range / 16 };
+        (range - before + ticks <= most).then_some(range)
+    }
+
+    /// The timer of the target has this range, and has wrapped before a time of the present core. The clock is as it was before that.
+    #[cold]
+    pub fn wrap(&mut self, range: u64, before: Judge, ticks: u64, offset: u64) -> Judged {
+        self.state().clock = before;
+        self.set_range(range);
+        self.state().clock.accept(Stamp { raw: ticks, offset, ..Stamp::default() })
+    }
+
+    fn set_range(&mut self, range: u64) {
+        self.domain.modulus = Some(range);
+        self.states.iter_mut().for_each(|state| state.clock.set_modulus(range));
+    }
+
+    /// Whether the timer has wrapped since it was last asked. All cores see the same wrap.
+    pub fn has_wrapped(&mut self) -> bool {
+        let wrapped = self.state().clock.wrapped();
+        let has_wrapped = self.domain.modulus.is_some() && wrapped > self.wrapped;
+        self.wrapped = self.wrapped.max(wrapped);
+        has_wrapped
+    }
+
+    /// A session starts: nothing is known of the cores.
+    pub fn start_states(&mut self, start_ns: Nanos) {
+        self.states.fill(CoreState::new(self.domain, start_ns));
+        self.wrapped = 0;
+    }
+
+    /// The time that the latest core has reached, in ticks.
+    pub fn latest(&self) -> u64 {
+        self.states.iter().filter_map(|state| state.clock.reached()).max().unwrap_or(0)
     }
 
     /// Judges a time of the present core. `restart_bits`: the evidence for a restart.
@@ -298,6 +348,12 @@ impl InputState {
         }
         let following = SameCore { records: at.after(), core: self.core, is_marked: false, signs: Signs::default(), input: self };
         let ahead: Vec<Stamp> = following.collect();
+        if self.domain.modulus.is_none()
+            && self.states[index].clock.begin().is_none()
+            && let Some(range) = range_of(&ahead)
+        {
+            self.set_range(range);
+        }
         self.states[index].clock.judge(stamp, ahead.iter().copied(), at.chunk.bytes)
     }
 
@@ -305,10 +361,13 @@ impl InputState {
     pub fn accepts_all(&self, times: Ordered) -> bool {
         let state = self.states.get(self.core.index());
         let follows = |state: &CoreState| {
+            let nanos = |ticks: u64| self.axis.nanos(ticks.saturating_add(state.clock.wrapped()));
+            let least = self.start_ns.max(state.converted.1).max(self.last_ns);
             state.clock.would_step(times.first, 0)
-                && self.axis.nanos(times.first).is_some_and(|time| time >= self.start_ns.max(state.converted.1).max(self.last_ns))
+                && nanos(times.first).is_some_and(|time| time >= least)
+                && nanos(times.last).is_some()
         };
-        state.is_some_and(follows) && self.axis.nanos(times.last).is_some()
+        state.is_some_and(follows)
     }
 
     /// The bytes among which copies of pieces are found. In the superset, equal bytes may be equal differences of times.

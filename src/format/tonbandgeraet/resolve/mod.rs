@@ -307,16 +307,22 @@ impl Resolver {
         if input.restorer.is_some() && first.stamp == Stamp::Absolute {
             input.core = input.core_of_stored(first.core);
         }
-        if input.gap.is_some() || input.recording_start.is_some() || (input.is_core_in_doubt && ordered.is_none()) {
+        if input.gap.is_some()
+            || input.is_behind
+            || input.recording_start.is_some()
+            || (input.is_core_in_doubt && ordered.is_none())
+        {
             return range.start;
         }
         let gap = chunk.gaps.get(chunk.gaps.partition_point(|gap| gap.0 < range.start));
         let end = gap.map_or(range.end, |gap| gap.0.min(range.end));
         let axis = input.axis;
         let mut scene = self.scene(index);
+        // None of the records has wrapped since the last one.
+        let wrapped = scene.state.clock.wrapped();
         let needs_no_checks = first.record.ts().zip(ordered).is_some_and(|(first, times)| {
             scene.state.clock.would_step(first, times.steps)
-                && axis.nanos(first).is_some_and(|time| time >= scene.state.converted.1)
+                && axis.nanos(first.saturating_add(wrapped)).is_some_and(|time| time >= scene.state.converted.1)
         });
         let notes_judged = out.batch.judged.is_some();
         let mut number = range.start;
@@ -324,7 +330,7 @@ impl Resolver {
         for stored in frames.get(range.start..end).unwrap_or(&[]) {
             let needs_more = matches!(stored.record, Record::CoreId { .. } | Record::DroppedEvtCnt { .. });
             let Some(ticks) = stored.record.ts().filter(|_| !needs_more) else { break };
-            let Some(mut time) = axis.nanos(ticks) else { break };
+            let Some(mut time) = axis.nanos(ticks.saturating_add(wrapped)) else { break };
             if !needs_no_checks {
                 let next = if ordered.is_some() {
                     ticks
@@ -335,7 +341,7 @@ impl Resolver {
                     let Some(next) = next_ticks(frames, number) else { break };
                     next
                 };
-                if scene.state.clock.step(ticks, next).is_none() {
+                if ticks < scene.state.clock.last() || scene.state.clock.step(ticks, next).is_none() {
                     break;
                 }
                 time = time.max(reached.1);
@@ -354,7 +360,7 @@ impl Resolver {
             if needs_no_checks {
                 state.clock.step_all(reached.0, counted as u64);
             }
-            state.converted = reached;
+            state.converted = (reached.0.saturating_add(wrapped), reached.1);
             let input = &mut self.inputs[index];
             input.note_timed(counted);
             input.last_ns = input.last_ns.max(reached.1);
@@ -390,7 +396,12 @@ impl Resolver {
         }
         let next = if ordered.is_some() { Some(ticks) } else { next_ticks(&chunk.records.frames, number) };
         let start = input.recording_start.take();
-        let is_later = input.state().clock.reached().is_some_and(|reached| reached <= ticks);
+        if std::mem::take(&mut input.is_behind) {
+            let latest = input.latest();
+            input.state().clock.catch_up(latest, ticks);
+        }
+        let unwrapped = ticks.saturating_add(input.state().clock.wrapped());
+        let is_later = input.state().clock.reached().is_some_and(|reached| reached <= unwrapped);
         let session = input.session;
         let input = &mut self.inputs[index];
         let is_superset = input.restorer.is_some();
@@ -407,6 +418,9 @@ impl Resolver {
         let time = self.time(at, (&stored.record, start.is_some()), ticks, next, out);
         out.batch.note_judged(at.offset(), time);
         let input = &mut self.inputs[index];
+        if input.has_wrapped() {
+            out.ledger.enter(losses::TIMER_WRAPPED, at.offset(), 0);
+        }
         if let Some(offset) = start.filter(|_| is_later && input.session == session && !is_superset) {
             let kind = losses::RECORDING_RESTARTED;
             out.ledger.enter(kind, offset, 0);
@@ -447,7 +461,7 @@ impl Resolver {
         let input = &mut self.inputs[at.index];
         let state = input.state();
         if let Some(next) = next
-            && state.clock.step(ticks, next).is_some()
+            && let Some(ticks) = state.clock.step(ticks, next)
         {
             if ticks == state.converted.0 {
                 return state.converted.1;
@@ -478,9 +492,9 @@ impl Resolver {
             None => 0,
         };
         let clock = &input.state().clock;
-        let lived = clock.reached().zip(clock.begin()).map_or(0, |(reached, first)| reached.saturating_sub(first));
-        let (begin, reached, average) = (clock.begin(), clock.reached(), lived / clock.count().max(1));
-        let judged = input.judge(at, ticks, restart_bits);
+        let (begin, reached) = (clock.begin(), clock.reached());
+        let before = clock.domain().modulus.is_none().then(|| clock.clone());
+        let mut judged = input.judge(at, ticks, restart_bits);
         if let Some(doubt) = input.state().clock.take_doubt() {
             out.ledger.enter_doubt(at.offset(), doubt.text(input.axis.rate));
         }
@@ -493,10 +507,11 @@ impl Resolver {
                 out.ledger.enter(losses::TIME_OUTLIER, at.offset(), 0);
             }
             Verdict::Restarted => {
-                let wrap = reached.filter(|_| sign.is_none()).and_then(|before| input.wrap_between(before, ticks, average));
-                if let Some(range) = wrap {
-                    input.axis.wrapped += range;
-                    out.ledger.enter(losses::TIMER_WRAPPED, at.offset(), 0);
+                let dropped = input.dropped.unwrap_or(0);
+                let counts_on = matches!(*record, Record::DroppedEvtCnt { cnt, .. } if cnt > dropped);
+                let wrap = reached.filter(|_| sign.is_none()).and_then(|before| input.wrap_between(before, ticks, counts_on));
+                if let Some((range, before)) = wrap.zip(before) {
+                    judged = input.wrap(range, before, ticks, at.offset());
                 } else if input.session + 1 < SESSIONS_LIMIT {
                     // Another core may have begun earlier, and be recorded later.
                     let first = input.first_of_other_cores(at).map_or(ticks, |other| other.min(ticks));
@@ -555,14 +570,13 @@ impl Resolver {
         if !input.is_rate_given {
             input.axis.rate = resolution(&self.names, index, &self.starts).unwrap_or(input.axis.rate);
         }
-        input.axis.wrapped = 0;
         let start_ns = input.last_ns.saturating_add(RESTART_GAP_NS);
         input.start_ns = start_ns;
         let first_ns = input.axis.rate.to_nanos(Ticks(ticks)).unwrap_or_default();
         input.axis.shift_ns = start_ns.0.cast_signed().saturating_sub(first_ns.0.cast_signed());
         input.last_ns = start_ns;
         let clock = input.state().clock.clone();
-        input.states.fill(CoreState::new(input.cores.len(), start_ns));
+        input.start_states(start_ns);
         input.state().clock = clock;
         input.dropped = None;
         input.since_drop_counter = DROP_COUNTER_EVERY;
