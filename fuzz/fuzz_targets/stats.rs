@@ -1,13 +1,17 @@
-//! Bytes → statistics, in every format and of any part: no panic, the same for windows of any size, and the sums hold.
+//! Bytes → statistics, in every format and of any part: no panic, the same for windows of any size, the sums hold, and the trace shows the same.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use traceconv::format::{FORMATS, Format};
 use traceconv::model::Nanos;
-use traceconv::pipeline::{Gathered, Options, Source, TimeBound, statistics};
+use traceconv::pipeline::{Gathered, Options, Source, TimeBound, convert, statistics};
+use traceconv::stats::SpreadReport;
 use traceconv::stats::report::StatisticsReport;
 use traceconv::stats::text;
+
+#[path = "../../tests/reader/mod.rs"]
+mod reader;
 
 fn gather(format: &'static dyn Format, input: &[u8], options: &Options) -> Gathered {
     let source = Source::new(input, format);
@@ -43,6 +47,47 @@ fn check(report: &StatisticsReport, folded: &str) {
     assert!(report.functions.iter().any(|function| function.samples > 0) || folded_ns == known_ns + self_ns);
 }
 
+/// How many, their sum, the greatest.
+type Figures = (u64, u128, u64);
+
+fn add(figures: Figures, value: u64) -> Figures {
+    (figures.0 + 1, figures.1 + u128::from(value), figures.2.max(value))
+}
+
+fn sum<'a>(spreads: impl Iterator<Item = &'a SpreadReport>) -> Figures {
+    spreads.fold(Figures::default(), |sum, spread| {
+        (sum.0 + spread.count, sum.1 + u128::from(spread.total_ns), sum.2.max(spread.max_ns.unwrap_or_default()))
+    })
+}
+
+/// Runs of tasks, interrupts, and holds of mutexes are those of the trace.
+fn compare(report: &StatisticsReport, trace: &reader::Trace) {
+    let mut runs = Figures::default();
+    for rows in trace.sched.values() {
+        // The first row is to no task: the viewer swallows it. At the end of the trace, and where a gap begins, a run goes on unseen.
+        let steps = rows.windows(2).skip(1).take(rows.len().saturating_sub(3));
+        let is_task = |comm: &str, tid: i32| tid != 0 && comm != "unknown";
+        let ended = steps.filter(|step| is_task(&step[0].next_comm, step[0].next_tid) && step[1].next_comm != "unknown");
+        runs = ended.fold(runs, |runs, step| add(runs, step[1].ts - step[0].ts));
+    }
+    // Of a task that moves to another core at once, the switch there is drawn a nanosecond later.
+    if trace.sched.len() < 2 {
+        assert_eq!(sum(report.tasks.iter().filter(|task| !task.is_idle).map(|task| &task.runs)), runs, "runs");
+    }
+    let (mut interrupts, mut holds) = (Figures::default(), Figures::default());
+    for slice in trace.slices.iter().filter(|slice| slice.arg("closed_by").is_none()) {
+        let (path, dur) = (trace.path(slice.track), slice.dur.expect("it ends"));
+        let is_hold = (slice.name == "held" || slice.name.starts_with("held by ")) && slice.arg("continued").is_none();
+        if path.contains("/Interrupts/") {
+            interrupts = add(interrupts, dur);
+        } else if path.contains("/Objects/") && is_hold {
+            holds = add(holds, dur);
+        }
+    }
+    assert_eq!(sum(report.interrupts.iter().map(|isr| &isr.durations)), interrupts, "interrupts");
+    assert_eq!(sum(report.objects.iter().filter_map(|object| object.holds.as_ref())), holds, "holds");
+}
+
 fuzz_target!(|input: &[u8]| {
     // The first bytes say in which format the others are taken, how they are cut, and which part counts.
     let Some((&[format, cut, from, to], input)) = input.split_first_chunk() else { return };
@@ -53,6 +98,10 @@ fuzz_target!(|input: &[u8]| {
     assert!(!text::tables(&whole.statistics, 5).contains("  \n"), "no line ends with blanks");
     let pieces = gather(format, input, &options(16 + usize::from(cut)));
     assert_eq!(pieces.statistics, whole.statistics, "windows change the statistics");
+
+    let mut trace = Vec::new();
+    convert(&[Source::new(input, format)], &options(1 << 20), &mut trace, &mut |_| true).expect("damage is no error");
+    compare(&whole.statistics, &reader::Trace::parse(&trace).expect("the reader accepts it"));
 
     let (Some(first_ns), Some(last_ns)) = (whole.statistics.first_ns, whole.statistics.last_ns) else { return };
     let bound = |share: u8| {
