@@ -98,10 +98,8 @@ fn the_trace_shows_the_same_figures() {
             assert_eq!(reported, drawn, "interrupts in {name}");
             interrupts += drawn.values().map(|figures| figures.0).sum::<u64>();
 
-            let drawn = drawn_slices(&trace, "/Objects/", |slice| {
-                let is_hold = slice.name == "held" || slice.name.starts_with("held by ");
-                (is_hold && slice.arg("continued").is_none()).then(|| trace.tracks[&slice.track].name.clone())
-            });
+            let drawn =
+                drawn_slices(&trace, "/Objects/", |slice| slice.is_hold().then(|| trace.tracks[&slice.track].name.clone()));
             let mut reported: BTreeMap<String, Figures> = BTreeMap::new();
             for object in &statistics.objects {
                 if let Some(spread) = object.holds.as_ref().filter(|spread| spread.count > 0) {
@@ -229,18 +227,7 @@ fn sum(one: Figures, other: Figures) -> Figures {
 /// How often and how long each thread runs from a switch to the next one, by name.
 fn drawn_runs(trace: &Trace) -> BTreeMap<String, Figures> {
     let mut runs: BTreeMap<String, Figures> = BTreeMap::new();
-    for rows in trace.sched.values() {
-        // The first row is to no task: the viewer swallows it.
-        let rows = rows.get(1..).unwrap_or_default();
-        // At the end of the capture, and where a gap begins, a run goes on unseen.
-        let ends_unseen = |at: usize| at + 2 == rows.len() || rows[at + 1].next_comm == "unknown";
-        for at in 0..rows.len().saturating_sub(1) {
-            let is_task = rows[at].next_tid != 0 && rows[at].next_comm != "unknown";
-            if is_task && !ends_unseen(at) {
-                add(runs.entry(without_session(&rows[at].next_comm)).or_default(), rows[at + 1].ts - rows[at].ts);
-            }
-        }
-    }
+    trace.runs().for_each(|(comm, dur)| add(runs.entry(without_session(comm)).or_default(), dur));
     runs
 }
 
@@ -252,10 +239,8 @@ fn without_session(name: &str) -> String {
 /// The slices below a group that were not cut off, by their `key`.
 fn drawn_slices(trace: &Trace, group: &str, key: impl Fn(&Slice) -> Option<String>) -> BTreeMap<String, Figures> {
     let mut drawn: BTreeMap<String, Figures> = BTreeMap::new();
-    for slice in trace.slices.iter().filter(|slice| trace.path(slice.track).contains(group)) {
-        if let (Some(dur), None, Some(key)) = (slice.dur, slice.arg("closed_by"), key(slice)) {
-            add(drawn.entry(key).or_default(), dur);
-        }
+    for (slice, dur) in trace.ended_slices(group) {
+        key(slice).into_iter().for_each(|key| add(drawn.entry(key).or_default(), dur));
     }
     drawn
 }

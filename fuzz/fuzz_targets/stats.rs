@@ -50,42 +50,27 @@ fn check(report: &StatisticsReport, folded: &str) {
 /// How many, their sum, the greatest.
 type Figures = (u64, u128, u64);
 
-fn add(figures: Figures, value: u64) -> Figures {
-    (figures.0 + 1, figures.1 + u128::from(value), figures.2.max(value))
-}
-
-fn sum<'a>(spreads: impl Iterator<Item = &'a SpreadReport>) -> Figures {
+fn reported<'a>(spreads: impl Iterator<Item = &'a SpreadReport>) -> Figures {
     spreads.fold(Figures::default(), |sum, spread| {
         (sum.0 + spread.count, sum.1 + u128::from(spread.total_ns), sum.2.max(spread.max_ns.unwrap_or_default()))
     })
 }
 
+fn drawn(values: impl Iterator<Item = u64>) -> Figures {
+    values.fold(Figures::default(), |sum, value| (sum.0 + 1, sum.1 + u128::from(value), sum.2.max(value)))
+}
+
 /// Runs of tasks, interrupts, and holds of mutexes are those of the trace.
 fn compare(report: &StatisticsReport, trace: &reader::Trace) {
-    let mut runs = Figures::default();
-    for rows in trace.sched.values() {
-        // The first row is to no task: the viewer swallows it. At the end of the trace, and where a gap begins, a run goes on unseen.
-        let steps = rows.windows(2).skip(1).take(rows.len().saturating_sub(3));
-        let is_task = |comm: &str, tid: i32| tid != 0 && comm != "unknown";
-        let ended = steps.filter(|step| is_task(&step[0].next_comm, step[0].next_tid) && step[1].next_comm != "unknown");
-        runs = ended.fold(runs, |runs, step| add(runs, step[1].ts - step[0].ts));
-    }
+    let tasks = report.tasks.iter().filter(|task| !task.is_idle);
     // Of a task that moves to another core at once, the switch there is drawn a nanosecond later.
     if trace.sched.len() < 2 {
-        assert_eq!(sum(report.tasks.iter().filter(|task| !task.is_idle).map(|task| &task.runs)), runs, "runs");
+        assert_eq!(reported(tasks.map(|task| &task.runs)), drawn(trace.runs().map(|run| run.1)), "runs");
     }
-    let (mut interrupts, mut holds) = (Figures::default(), Figures::default());
-    for slice in trace.slices.iter().filter(|slice| slice.arg("closed_by").is_none()) {
-        let (path, dur) = (trace.path(slice.track), slice.dur.expect("it ends"));
-        let is_hold = (slice.name == "held" || slice.name.starts_with("held by ")) && slice.arg("continued").is_none();
-        if path.contains("/Interrupts/") {
-            interrupts = add(interrupts, dur);
-        } else if path.contains("/Objects/") && is_hold {
-            holds = add(holds, dur);
-        }
-    }
-    assert_eq!(sum(report.interrupts.iter().map(|isr| &isr.durations)), interrupts, "interrupts");
-    assert_eq!(sum(report.objects.iter().filter_map(|object| object.holds.as_ref())), holds, "holds");
+    let interrupts = trace.ended_slices("/Interrupts/").map(|(_, dur)| dur);
+    assert_eq!(reported(report.interrupts.iter().map(|isr| &isr.durations)), drawn(interrupts), "interrupts");
+    let holds = trace.ended_slices("/Objects/").filter(|(slice, _)| slice.is_hold()).map(|(_, dur)| dur);
+    assert_eq!(reported(report.objects.iter().filter_map(|object| object.holds.as_ref())), drawn(holds), "holds");
 }
 
 fuzz_target!(|input: &[u8]| {

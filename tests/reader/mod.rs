@@ -122,6 +122,11 @@ impl Slice {
         self.args.get(name).or_else(|| self.end_args.get(name))
     }
 
+    /// Whether it is a hold of a mutex that was seen from its begin.
+    pub fn is_hold(&self) -> bool {
+        (self.name == "held" || self.name.starts_with("held by ")) && self.arg("continued").is_none()
+    }
+
     /// When it ends, if ever.
     pub fn end(&self) -> Option<u64> {
         Some(self.ts + self.dur?)
@@ -222,6 +227,24 @@ pub enum Attribute {
 }
 
 impl Trace {
+    /// How long tasks run from a switch to the next one, with their names. Without the runs whose end is not seen: at the end of the trace,
+    /// and where a gap begins.
+    pub fn runs(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.sched.values().flat_map(|rows| {
+            // The first row is to no task: the viewer swallows it.
+            let steps = rows.windows(2).skip(1).take(rows.len().saturating_sub(3));
+            let ended =
+                steps.filter(|step| step[0].next_tid != 0 && step[0].next_comm != "unknown" && step[1].next_comm != "unknown");
+            ended.map(|step| (step[0].next_comm.as_str(), step[1].ts - step[0].ts))
+        })
+    }
+
+    /// The slices below a group whose end was seen.
+    pub fn ended_slices(&self, group: &str) -> impl Iterator<Item = (&Slice, u64)> {
+        let ended = self.slices.iter().filter_map(|slice| Some((slice, slice.dur.filter(|_| slice.arg("closed_by").is_none())?)));
+        ended.filter(move |(slice, _)| self.path(slice.track).contains(group))
+    }
+
     /// Reads a whole trace.
     ///
     /// # Errors

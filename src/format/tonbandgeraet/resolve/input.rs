@@ -303,7 +303,7 @@ impl InputState {
     pub fn wrap_between(&self, before: u64, ticks: u64, counts_on: bool) -> Option<u64> {
         let range = RANGES.into_iter().find(|range| before < *range)?;
         let most = if counts_on { range / 2 } else { range / 16 };
-        (range - before + ticks <= most).then_some(range)
+        ((range - before).saturating_add(ticks) <= most).then_some(range)
     }
 
     /// The timer of the target has this range, and has wrapped before a time of the present core. The clock is as it was before that.
